@@ -219,6 +219,13 @@ def _postgresql_engine(url: URL) -> Engine:
     return engine
 
 
+def close_engine(engine: Engine) -> None:
+    """Closes its connections. Those in use, and any opened from now on, are closed when they are given back: kept for
+    the next one they would stay open until the garbage is collected."""
+    event.listen(engine, "checkin", lambda _, record: record.invalidate())
+    engine.dispose()
+
+
 @contextmanager
 def reading(engine: Engine) -> Iterator[Connection]:
     """A read-only transaction: everything in it sees one state of the database."""

@@ -106,9 +106,12 @@ class Replica:
         with self._opening:
             if self._engine is None:
                 opened = engines.open_engine(self._url.render_as_string(hide_password=False))
-                if _identity(opened) != _identity(self._primary):
+                try:
+                    if _identity(opened) != _identity(self._primary):
+                        raise StorageError("it is a copy of another database")
+                except BaseException:
                     opened.dispose()
-                    raise StorageError("it is a copy of another database")
+                    raise
                 self._engine = opened
         asked = text("SELECT pg_is_in_recovery(), pg_last_wal_replay_lsn() >= CAST(:position AS pg_lsn)")
         end = time.monotonic() + CATCH_UP_SECONDS
@@ -126,7 +129,7 @@ class Replica:
     def close(self) -> None:
         """Closes its connections."""
         if self._engine is not None:
-            self._engine.dispose()
+            engines.close_engine(self._engine)
 
 
 def _identity(engine: Engine) -> tuple[str, ...]:
@@ -289,7 +292,7 @@ class Store:
         scrub(self._engine)
 
     def close(self) -> None:
-        """Writes what still waits, then closes every connection."""
+        """Writes what still waits, then closes every connection; one that somebody still reads from, when they end."""
         self.comparer.close()
         self.writer.close()
         with self._watched:
@@ -298,7 +301,7 @@ class Store:
                 self._watch = None
         if self._replica is not None:
             self._replica.close()
-        self._engine.dispose()
+        engines.close_engine(self._engine)
 
 
 def _build_index(engine: Engine, threshold: Fraction, report: Report) -> None:

@@ -10,6 +10,7 @@ from pydantic import Field, JsonValue, model_validator
 
 from vouchgate.ingest.claims.claim import Claim, Finding
 from vouchgate.ingest.claims.frozen import Frozen
+from vouchgate.ingest.claims.leased import Delivery
 from vouchgate.ingest.claims.likeness import (
     AtPlace,
     DedupFacts,
@@ -177,6 +178,8 @@ class ValidationResult(Frozen):
     held: bool | None = Field(default=None, exclude_if=lambda held: held is None)  # None: the gate enforced
     # Told with the answer and not kept with it: it is about the entry that commits to the answer.
     promise: Promise | None = Field(default=None, exclude_if=lambda promise: promise is None)
+    # As little kept: what the caller asked to be handed over with the answer, if it was.
+    delivery: Delivery | None = Field(default=None, exclude_if=lambda handed: handed is None)
 
     @property
     def stored(self) -> bool:

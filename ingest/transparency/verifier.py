@@ -473,14 +473,16 @@ def check_proof(
 
 def check_answer(leaf: bytes, salt: bytes, answer: bytes, log_keys: Iterable[Key]) -> None:
     """That the entry commits to this answer, byte for byte as it was received, but for a newline that an editor put
-    behind it. The promise at its end is no part of that, and must be of the same entry. Raises NotProven."""
+    behind it. What was handed over with it, and the promise at its end, are no part of that; the promise must be of the
+    same entry. Raises NotProven."""
     entry = _json(leaf, "The entry")
     entry = entry if isinstance(entry, dict) else {}
     # A sha256 in lower hex; before a colon stands how it was made.
     commitment = str(entry.get("commitment")).rpartition(":")[2]
     whole = answer.removesuffix(b"\n")
     decided, promised, _ = whole.rpartition(b',"promise":')
-    for each in (answer, whole, decided + b"}"):
+    alone, *_ = (decided or whole[:-1]).rpartition(b',"delivery":{"id":')
+    for each in (answer, whole, decided + b"}", alone + b"}"):
         if hashlib.sha256(salt + each).hexdigest() == commitment:
             break
     else:

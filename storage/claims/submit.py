@@ -17,6 +17,7 @@ from sqlalchemy import Connection, and_, select
 
 from vouchgate.ingest.check import NOTHING_NEAR
 from vouchgate.ingest.claims.decision import RejectedBefore, Tier, ValidationResult
+from vouchgate.ingest.claims.leased import Delivery
 from vouchgate.ingest.claims.likeness import DedupFacts, ItemKind, Neighbour, Neighbours
 from vouchgate.ingest.claims.log import Action
 from vouchgate.ingest.claims.modes import Bearing, Mode, bearing
@@ -40,6 +41,7 @@ from vouchgate.storage.identity import owners
 from vouchgate.storage.identity.grants import GRANTED, MEMBER, TOKEN
 from vouchgate.storage.log import chain as log
 from vouchgate.storage.modes import Halted
+from vouchgate.storage.outgoing import deliveries, sink_consumers
 from vouchgate.storage.outgoing.outbox import Outbox
 from vouchgate.storage.queue import rejections
 from vouchgate.storage.queue.capacity import QueueCapacity, QueueFull
@@ -77,6 +79,7 @@ class Submission:
     bands: tuple[int, ...] | None = None  # storage.dedup.similar.keys_of, when made before
     new_owners: bool = True  # the principal may name an owner that nobody has made yet
     lane: Lane = Lane.AGENT
+    hand_over: bool = False  # the caller wants its delivery with the answer, where that can be
     straight: bool = False  # nobody compared it before: when that takes too long here, it is sent back
 
     @property
@@ -93,6 +96,7 @@ class Decided:
     json: str
     commit: Commit | None = None  # with the entries of all that was written together, of which this is number
     index: int = 0
+    delivery: Delivery | None = None  # handed over with it
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +104,7 @@ class Repeated:
     """The same Idempotency-Key with the same body as before: the answer given then."""
 
     json: str
+    delivery: Delivery | None = None  # handed over with it, then or again
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +156,7 @@ def write_submissions(
     )
     answers = [group.settle(*pair) for pair in zip(submissions, group.echo_names, strict=True)]
     group.write()
-    return answers
+    return [group.handing_over(*pair) for pair in zip(submissions, answers, strict=True)]
 
 
 class _SubmissionGroup:
@@ -374,6 +379,24 @@ class _SubmissionGroup:
                 self._index(submission, ItemKind.PENDING, answer.queue_id)
         elif action is Action.CLAIM_REPEATED and answer.queue_id is not None:
             rows.seen[owner_id, answer.queue_id] += 1
+
+    def handing_over(self, submission: Submission, answer: WriterAnswer) -> WriterAnswer:
+        """The answer, once all is written, with the delivery that its caller wants with it, if it can be leased."""
+        claim, now = submission.examined.claim, datetime.now(UTC)
+        if not submission.hand_over or claim.delivery is None or not isinstance(answer, Decided | Repeated):
+            return answer
+        decided = (
+            answer.answer
+            if isinstance(answer, Decided)
+            else ValidationResult.model_validate_json(answer.json)
+        )
+        asked = self._connection, claim.owner_id, claim.delivery.sink
+        if decided.memory_id is None or self._bearing(submission).halted_by is not None:
+            return answer
+        if not sink_consumers.serves(*asked, submission.principal_id, now):
+            return answer
+        found = deliveries.lease_with_answer(*asked, now, memory_id=decided.memory_id, name=submission.suffix)
+        return replace(answer, delivery=None if found is None else found.told())
 
     def _index(self, submission: Submission, kind: ItemKind, item_id: str) -> None:
         """Notes the keys of a new item, and shows it to the submissions that follow."""

@@ -17,10 +17,11 @@ from itertools import takewhile
 from typing import Any
 
 from pydantic import JsonValue
-from sqlalchemy import Connection, Select, Table, and_, bindparam, func, select, tuple_, update
+from sqlalchemy import Connection, Select, String, Table, and_, bindparam, func, or_, select, tuple_, update
 
 from vouchgate.ingest.claims.delivery import DeliveryOp
 from vouchgate.ingest.claims.frozen import Frozen
+from vouchgate.ingest.claims.leased import Delivery
 from vouchgate.ingest.claims.memory import Memory, MemoryStatus
 from vouchgate.storage.claims import memories
 from vouchgate.storage.erasing import scrub, tombstones
@@ -52,6 +53,18 @@ _IN_BACKOFF = select(TABLE.c.attempts, TABLE.c.due_at).where(
 )
 _SET = update(TABLE).where(TABLE.c.owner_id == bindparam("of_owner"))
 _LEASE = _SET.where(among(TABLE.c.seq, "seqs")).values(due_at=bindparam("until"), lease=bindparam("name"))
+_OF_MEMORY = bindparam("of_memory", type_=String())
+_LEASE_HEAD = (
+    _SET.where(TABLE.c.seq == _HEAD_SEQ, TABLE.c.memory_id == _OF_MEMORY)
+    .where(
+        or_(
+            TABLE.c.due_at <= bindparam("now"),
+            func.substr(TABLE.c.lease, 1, func.length(_OF_MEMORY)) == _OF_MEMORY,
+        )
+    )
+    .values(due_at=bindparam("until"), lease=bindparam("name"))
+    .returning(TABLE)
+)
 _SKIP = _SET.where(among(TABLE.c.seq, "seqs")).values(
     state="skipped", lease=None, last_error=bindparam("why")
 )
@@ -132,6 +145,16 @@ class LeasedDelivery:
     lease: str
     memory: Memory | None
 
+    def told(self) -> Delivery:
+        """As it is told to who leased it."""
+        memory = self.memory
+        return Delivery(
+            **{name: value for name, value in self.record if name in Delivery.model_fields},
+            lease=self.lease,
+            content="" if memory is None else memory.content,
+            memory_type=None if memory is None else memory.memory_type,
+        )
+
 
 class DeliveryFilter(Frozen):
     """Which deliveries to list. What is None does not restrict; `owners` None means every owner and is only for a
@@ -153,19 +176,35 @@ def lease(
     more is skipped."""
     stream = {"of_owner": owner_id, "of_sink": sink}
     taken: list[LeasedDelivery] = []
-    while due := _due_rows(connection, stream, now, most):
+    window = most
+    while due := _due_rows(connection, stream, now, window):
         known = memories.by_ids(connection, owner_id, {row.memory_id for row in due} - {None}, now)
         needed = [row for row in due if row.op != DeliveryOp.PUT.value or _in_force(known.get(row.memory_id))]
         if len(needed) == len(due):
-            taken = [LeasedDelivery(_record(row), name, known.get(row.memory_id)) for row in due]
+            taken = [LeasedDelivery(_record(row), name, known.get(row.memory_id)) for row in due[:most]]
             break
         gone = {row.seq for row in due} - {row.seq for row in needed}
         why = "Its memory was out of force before it was delivered."
         connection.execute(_SKIP, _rows(owner_id, gone) | {"why": why})
+        window = MOST  # what follows one that went out of force often did so too
     if taken:
         seqs = {handed.record.seq for handed in taken}
         connection.execute(_LEASE, _rows(owner_id, seqs) | {"until": now + LEASE, "name": name})
     return taken
+
+
+def lease_with_answer(
+    connection: Connection, owner_id: str, sink: str, now: datetime, *, memory_id: str, name: str
+) -> LeasedDelivery | None:
+    """As `lease`, of the delivery of this memory alone, if it is the head of its stream: to go with the answer to its
+    claim. What an earlier answer to the same claim told of, which was lost then, is taken anew. `name` must be new."""
+    memory = memories.by_ids(connection, owner_id, {memory_id}, now).get(memory_id)
+    if not _in_force(memory):
+        return None
+    asked = {"of_owner": owner_id, "of_sink": sink, "of_memory": memory_id, "now": now}
+    name = f"{memory_id}.{name}"
+    row = connection.execute(_LEASE_HEAD, asked | {"until": now + LEASE, "name": name}).one_or_none()
+    return None if row is None else LeasedDelivery(_record(row), name, memory)
 
 
 def _rows(owner_id: str, seqs: Collection[int]) -> dict[str, Any]:

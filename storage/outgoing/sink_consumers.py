@@ -33,6 +33,7 @@ _KNOWN = PreparedSelect(
 )
 _INSERT = insert(TABLE)
 _ONE = and_(TABLE.c.owner_id == bindparam("of_owner"), TABLE.c.sink == bindparam("of_sink"))
+_TOKEN_OF = select(TABLE.c.token_id).where(_ONE)
 _HAND_OVER = update(TABLE).where(_ONE).values(token_id=bindparam("to_token"), since=bindparam("at"))
 _ALL = (
     select(TABLE, _TOKEN.c.name.label("token_name"))
@@ -122,10 +123,13 @@ def serves(connection: Connection, owner_id: str, sink: str, token_id: str, now:
     """Whether this token serves the sink; binds one of a database made before. Under the owner's lock. A webhook is
     served by the service alone."""
     asked = {"of_owner": owner_id, "of_sink": sink, "of_token": token_id}
-    if sink.startswith(ids.sink_id("")) or not connection.scalar(_SERVES, asked):
+    if sink.startswith(ids.sink_id("")):
         return False
-    if connection.execute(select(TABLE.c.token_id).where(_ONE), asked).first() is None:
-        _bind(connection, owner_id, sink, token_id, now)
+    if (bound := connection.scalar(_TOKEN_OF, asked)) is not None:
+        return bool(bound == token_id)
+    if not connection.scalar(_SERVES, asked):
+        return False
+    _bind(connection, owner_id, sink, token_id, now)
     return True
 
 
@@ -154,7 +158,7 @@ def listing(connection: Connection) -> list[SinkConsumer]:
 def hand_over(connection: Connection, key: Key, token_id: str, now: datetime) -> str | None:
     """Has a token serve a sink, whoever did: whose it was, None when nobody's. Under the owner's lock."""
     asked = {"of_owner": key[0], "of_sink": key[1]}
-    before: str | None = connection.scalar(select(TABLE.c.token_id).where(_ONE), asked)
+    before: str | None = connection.scalar(_TOKEN_OF, asked)
     if before is None:
         _bind(connection, *key, token_id, now)
     else:

@@ -126,6 +126,25 @@ test("deliveries are applied in order until nothing is left", async () => {
   await assert.rejects(client.delivery_done(leased!), ApiError);
 });
 
+test("what is stored is handed over with its answer", async () => {
+  const held = { sink: "shelves", place: "e" };
+  const found = await client.save("Shelf e holds 101 jars.", { ...user, delivery: held, hand_over: true, idempotency_key: "shelf e" });
+  const again = await client.save("Shelf e holds 101 jars.", { ...user, delivery: held, hand_over: true, idempotency_key: "shelf e" });
+  assert.equal(again.delivery?.id, found.delivery?.id);
+  const applied: string[] = [];
+  const apply = (delivery: Delivery) => void applied.push(delivery.content);
+  assert.deepEqual(await client.deliver("shelves", apply, { handed: found.delivery }), { done: 0, failed: 0, dead: 0 }, "the answer that was given last counts");
+  assert.deepEqual(await client.deliver("shelves", apply, { handed: again.delivery }), { done: 1, failed: 0, dead: 0 });
+  assert.deepEqual(applied, ["Shelf e holds 101 jars.", "Shelf e holds 101 jars."]);
+  const [row] = await client.save_many([{ content: "Bench f seats 7.", delivery: { ...held, place: "f" } }], { ...user, hand_over: true });
+  assert.ok(row && !is_problem(row) && row.delivery);
+  const refuse = () => { throw new DeadLetter("no bench"); };
+  assert.deepEqual(await client.deliver("shelves", refuse, { handed: row.delivery }), { done: 0, failed: 0, dead: 1 });
+  const [bad] = await client.save_many(["I guess the pier is closed.", ""].slice(1), { ...user, hand_over: true });
+  assert.ok(bad && is_problem(bad) && bad.status === 422);
+  await assert.rejects(new Client(given("VOUCHGATE_URL"), "vg_unknown").save_many(["x"]), (error: ApiError) => error.status === 401);
+});
+
 test("a full queue is said at once", async () => {
   for (const number of [1, 2, 3]) await ungranted.save(`Crate ${number * 37} is in hall ${number}.`).catch(() => {});
   const full = (error: QueueFull) => error instanceof QueueFull && error.retry_after === 7 && error.next_step !== "";
@@ -165,8 +184,8 @@ test("what is tried again, with one key", async () => {
     assert.equal(asked[0]!.headers.authorization, "Bearer vg_secret");
   });
   const row503 = { status: 503, code: "storage_unavailable", detail: "Not now." };
-  await answering([replying(200, { results: [row503] }), replying(200, { results: [stored] })], async (there) => {
-    assert.equal(((await there.save_many(["The quay is closed at night."])) as ValidationResult[])[0]!.memory_id, "mem_1");
+  await answering([replying(200, { results: [row503, stored] }), replying(200, { results: [stored, stored] })], async (there) => {
+    assert.equal(((await there.save_many(["The quay is closed at night.", "x"])) as ValidationResult[])[0]!.memory_id, "mem_1");
   });
   for (const code of ["queue_full", "stopped", "read_only"]) {
     await answering([replying(429, { code, detail: "No.", status: 429 }, problem)], async (there, asked) => {
@@ -194,8 +213,8 @@ test("an odd answer is nobody's yes", async () => {
       assert.equal(asked.length, 1);
     });
   }
-  for (const results of [[], [verdict, verdict], [{ ...verdict, approved: false }], [{}], [null], null]) {
-    await answering([replying(200, { results })], (there) => assert.rejects(there.save_many(["x"]), OddAnswer));
+  for (const results of [[], [verdict], [verdict, verdict, verdict], [verdict, { ...verdict, approved: false }], [verdict, {}], [verdict, null], null]) {
+    await answering([replying(200, { results })], (there) => assert.rejects(there.save_many(["x", "y"]), OddAnswer));
   }
   await answering([replying(200, { items: {}, next: null })], (there) => assert.rejects(there.memories(), OddAnswer));
   await answering([replying(200, { items: [] })], (there) => assert.rejects(there.memories(), OddAnswer));

@@ -7,6 +7,7 @@ import { backoff, wait_before } from "../../clients/typescript/src/exchange.js";
 const { verdicts, replies, rows } = JSON.parse(await text(process.stdin));
 const client = new Client();
 await client.save_many(rows, { source: "user", idempotency_key: "all" });
+await client.save_many(rows.slice(0, 1), { idempotency_key: "alone", hand_over: true });
 await client.save(rows[0], { citations: ["ADR-7"], idempotency_key: "one" });
 await client.record({ text: rows[0], who: "ada", conversation: "monday", time: "2026-11-23T09:00:00Z", idempotency_key: "said" });
 const methods = Object.getOwnPropertyNames(Client.prototype).filter((name) => name !== "constructor");

@@ -41,6 +41,7 @@ from vouchgate.adapters.langgraph_steps import (
 )
 from vouchgate.adapters.rendering import Unrenderable
 from vouchgate.client import AsyncClient, Client, Delivered, Delivery, VouchgateError
+from vouchgate.client.deliver import BEGIN_WITHIN
 
 __all__ = ["GatedStore", "NotWritten", "Unrenderable", "WriteAnswer"]
 
@@ -122,9 +123,9 @@ class GatedStore(BaseStore):
                 case RunInStore():
                     step.results = self._store.batch(step.ops)
                 case SendClaims():
-                    step.results = client.save_many(_claims(step))
+                    step.results = client.save_many(_claims(step), hand_over=True)
                 case DeliverWrites():
-                    self._deliver(step.owner, step.errors)
+                    self._deliver(step.owner, step.errors, step.handed)
                 case Pause():
                     time.sleep(step.seconds)
 
@@ -141,9 +142,9 @@ class GatedStore(BaseStore):
                 case RunInStore():
                     step.results = await self._store.abatch(step.ops)
                 case SendClaims():
-                    step.results = await client.save_many(_claims(step))
+                    step.results = await client.save_many(_claims(step), hand_over=True)
                 case DeliverWrites():
-                    await self._adeliver(step.owner, step.errors)
+                    await self._adeliver(step.owner, step.errors, step.handed)
                 case Pause():
                     await asyncio.sleep(step.seconds)
 
@@ -228,8 +229,8 @@ class GatedStore(BaseStore):
             raise TypeError("this GatedStore has no `aclient`: make it with aclient=AsyncClient(…)")
         return self._aclient
 
-    def _deliver(self, owner: str | None, errors: list[str]) -> Delivered:
-        client = self._sync()
+    def _deliver(self, owner: str | None, errors: list[str], handed: Delivery | None = None) -> Delivered:
+        client, latest = self._sync(), time.monotonic() + BEGIN_WITHIN
 
         def apply(delivery: Delivery) -> None:
             try:
@@ -246,10 +247,13 @@ class GatedStore(BaseStore):
                 raise
 
         with self._lock:
-            return client.deliver(self._terms.sink, apply, user_id=owner)
+            handed = handed if time.monotonic() < latest else None
+            return client.deliver(self._terms.sink, apply, user_id=owner, handed=handed)
 
-    async def _adeliver(self, owner: str | None, errors: list[str]) -> Delivered:
-        client = self._async()
+    async def _adeliver(
+        self, owner: str | None, errors: list[str], handed: Delivery | None = None
+    ) -> Delivered:
+        client, latest = self._async(), time.monotonic() + BEGIN_WITHIN
 
         async def apply(delivery: Delivery) -> None:
             try:
@@ -265,7 +269,8 @@ class GatedStore(BaseStore):
                 raise
 
         async with self._alock:
-            return await client.deliver(self._terms.sink, apply, user_id=owner)
+            handed = handed if time.monotonic() < latest else None
+            return await client.deliver(self._terms.sink, apply, user_id=owner, handed=handed)
 
 
 def _in_a_loop() -> bool:

@@ -21,6 +21,7 @@ from vouchgate.adapters.langgraph_ops import (
 )
 from vouchgate.client import ApiError, Problem, QueueFull
 from vouchgate.ingest.claims.decision import ValidationResult
+from vouchgate.ingest.claims.leased import Delivery
 from vouchgate.ingest.rules import Rule
 
 # Seconds between looks whether another process, which holds the owner's deliveries just now, has written ours.
@@ -45,9 +46,10 @@ class SendClaims:
 
 @dataclass(slots=True)
 class DeliverWrites:
-    """Write what the gate lets through for this owner. `errors` is what the store raised."""
+    """Write what the gate lets through for this owner, or what it `handed` over. `errors` is what the store raised."""
 
     owner: str | None
+    handed: Delivery | None = None
     errors: list[str] = field(default_factory=list)
 
 
@@ -139,13 +141,14 @@ def _answers(pairs: list[tuple[Write, ValidationResult]]) -> Generator[Step, Non
     # A duplicate may be of what is on its way to this very place.
     # Of a duplicate the same text is stored already, perhaps at this very place.
     owners = {write.owner: None for write, one in pairs if _stored(one) or one.rule == Rule.DUPLICATE}
+    handed = {write.owner: one.delivery for write, one in pairs}
     errors: list[str] = []
     written: list[bool] = []
     for wait in (None, *WAITS):
         if wait is not None:
             yield Pause(wait)
         for owner in owners:
-            delivered = DeliverWrites(owner)
+            delivered = DeliverWrites(owner, handed.pop(owner, None))
             yield delivered
             errors += delivered.errors
         look = RunInStore([GetOp(write.namespace, write.key, refresh_ttl=False) for write, _ in pairs])

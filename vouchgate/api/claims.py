@@ -73,7 +73,8 @@ class SubmitRoute(JsonRoute):
                 place = ("body",) if error.title == ClaimIn.__name__ else ("header", "Idempotency-Key")
                 details = error.errors(include_url=False, include_input=False)
                 raise RequestValidationError([{**d, "loc": (*place, *d["loc"])} for d in details]) from error
-            return await submit_claim(request, sent, principal, key)
+            prefer = ",".join(request.headers.getlist("prefer"))
+            return await submit_claim(request, sent, principal, key, prefer)
 
         return handle
 
@@ -87,6 +88,8 @@ DecisionReader = Annotated[Principal, Depends(caller(Act.READ_DECISION))]
 IdempotencyKey = Annotated[
     str | None, Header(min_length=1, max_length=255, pattern=r"^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$")
 ]
+HAND_OVER = "hand-over"
+Prefer = Annotated[str, Header(description=f"`{HAND_OVER}`: what is stored is answered with its `delivery`.")]
 _IDEMPOTENCY_KEY: TypeAdapter[str | None] = TypeAdapter(IdempotencyKey)
 
 
@@ -178,13 +181,18 @@ def _queue_full(full: QueueFull) -> ProblemError:
 
 
 def _decided(request: Request, principal: Principal, decided: Decided) -> str:
-    """The answer as it goes out: as it is kept, with a promise that the log will have it where a key is set."""
+    """The answer as it goes out: as it is kept, with what is handed over, and where a key is set with a promise that
+    the log will have it."""
     metrics_of(request).count_decision(decided.answer)
     shown, signer = private_pages.json_for(principal, decided.json), service_of(request).signer
+    shown = _with(shown, "delivery", decided.delivery)
     if signer is None or decided.commit is None:
         return shown
-    promise = signer.promise(decided.commit, decided.index)
-    return f'{shown[:-1]},"promise":{promise.model_dump_json()}}}'
+    return _with(shown, "promise", signer.promise(decided.commit, decided.index))
+
+
+def _with(shown: str, name: str, more: BaseModel | None) -> str:
+    return shown if more is None else f'{shown[:-1]},"{name}":{more.model_dump_json()}}}'
 
 
 def respond(request: Request, principal: Principal, answer: SubmitAnswer) -> Response:
@@ -195,7 +203,7 @@ def respond(request: Request, principal: Principal, answer: SubmitAnswer) -> Res
         case Repeated():
             stored = ValidationResult.model_validate_json(answer.json)
             headers = {"Idempotency-Replayed": "true"}
-            shown = private_pages.json_for(principal, answer.json)
+            shown = _with(private_pages.json_for(principal, answer.json), "delivery", answer.delivery)
             return Response(shown, status_of(stored), headers, media_type="application/json")
         case KeyReused() | QueueFull() | TokenGone() | OwnerRefused() | Halted():
             raise _error_of(answer)
@@ -230,12 +238,18 @@ def _idempotency(gate: Gate, key: str | None, sent: ClaimIn) -> Idempotency | No
     status_code=201,
 )
 async def submit_claim(
-    request: Request, sent: ClaimIn, principal: Submitter, idempotency_key: IdempotencyKey = None
+    request: Request,
+    sent: ClaimIn,
+    principal: Submitter,
+    idempotency_key: IdempotencyKey = None,
+    prefer: Prefer = "",
 ) -> Response:
     """Decides about a claim and keeps what was decided. The answer says where it went and why."""
     limit_rate(request, principal)
     gate = service_of(request).gate
-    answer = await gate.submit(principal, sent, _idempotency(gate, idempotency_key, sent))
+    hand_over = HAND_OVER in (each.strip().lower() for each in prefer.split(","))
+    key = _idempotency(gate, idempotency_key, sent)
+    answer = await gate.submit(principal, sent, key, hand_over=hand_over)
     if isinstance(answer, Decided) and answer.answer.rule == Rule.ALREADY_PENDING:
         answer = await answer_repeat(service_of(request), principal, sent, answer, idempotency_key)
     return respond(request, principal, answer)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Annotated, Self
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request
-from pydantic import BaseModel, Field, JsonValue
+from pydantic import BaseModel, Field
 
 from vouchgate.api.base import (
     MAX_PAGE,
@@ -19,8 +19,7 @@ from vouchgate.api.base import (
 from vouchgate.api.problems import ProblemError
 from vouchgate.gate import deliveries as acts
 from vouchgate.gate.deliveries import LeaseNotHeld, NotDeadLetter, NotServed, Outdated
-from vouchgate.ingest.claims.claim import MemoryType
-from vouchgate.ingest.claims.delivery import DeliveryOp
+from vouchgate.ingest.claims.leased import Delivery
 from vouchgate.ingest.claims.people import Principal
 from vouchgate.review.rules import Act, is_owner
 from vouchgate.server.state import service_of
@@ -29,7 +28,6 @@ from vouchgate.storage.outgoing.deliveries import (
     DeliveryFilter,
     DeliveryRecord,
     DeliveryState,
-    LeasedDelivery,
 )
 from vouchgate.storage.outgoing.streams import MOST
 from vouchgate.wire import OwnerId, SinkName, Text, Wire
@@ -64,39 +62,10 @@ class FailedIn(Wire):
     final: Annotated[bool, Field(strict=True)] = False
 
 
-class LeasedOut(BaseModel):
-    """A delivery that nobody else gets for 60 seconds. `id` is the same for every try. `content` is the text of the
-    memory, an owner's edit included; empty for a removal of what was never the gate's."""
-
-    id: str
-    lease: str
-    owner_id: str
-    sink: str
-    place: str
-    op: DeliveryOp
-    data: dict[str, JsonValue]
-    content: str
-    memory_id: str | None
-    memory_type: MemoryType | None
-    attempts: int
-    created_at: datetime
-
-    @classmethod
-    def of(cls, handed: LeasedDelivery) -> Self:
-        """As it is told to who leased it."""
-        record, memory = handed.record, handed.memory
-        return cls(
-            **{name: value for name, value in record if name in cls.model_fields},
-            lease=handed.lease,
-            content="" if memory is None else memory.content,
-            memory_type=None if memory is None else memory.memory_type,
-        )
-
-
 class LeaseOut(BaseModel):
     """What was leased, in order per owner; empty when nothing is due, or somebody else is at it."""
 
-    deliveries: list[LeasedOut]
+    deliveries: list[Delivery]
 
 
 class DeliveryPage(BaseModel):
@@ -116,7 +85,7 @@ def lease_deliveries(request: Request, sent: LeaseIn, principal: Deliverer) -> L
     found = acts.lease_deliveries(store, sent.sink, owners, now, sent.most, token_id=principal.id)
     if isinstance(found, NotServed):
         raise _not_served(found)
-    return LeaseOut(deliveries=[LeasedOut.of(handed) for handed in found])
+    return LeaseOut(deliveries=[handed.told() for handed in found])
 
 
 @router.post("/{delivery_id}/done", responses=problem_responses(404, 409, body=True))

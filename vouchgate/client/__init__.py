@@ -23,7 +23,6 @@ from vouchgate.client.errors import (
 from vouchgate.client.gating import Gated
 from vouchgate.client.models import (
     Delivered,
-    Delivery,
     DeliveryState,
     DocumentReport,
     OwnPending,
@@ -35,6 +34,7 @@ from vouchgate.client.models import (
     Who,
 )
 from vouchgate.client.sync import Client, Reviews
+from vouchgate.ingest.claims.leased import Delivery
 
 if TYPE_CHECKING:
     from vouchgate.client.aio import AsyncClient, AsyncReviews

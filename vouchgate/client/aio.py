@@ -19,9 +19,10 @@ from vouchgate.client.config import Config, Configured, answer_of, describe_lost
 from vouchgate.client.errors import VouchgateError
 from vouchgate.client.exchange import exchange
 from vouchgate.client.gating import Arguments, ClaimFrom, Gated, add_verdict_note, copy_metadata
-from vouchgate.client.models import Delivered, Delivery, Problem
+from vouchgate.client.models import Delivered, Problem
 from vouchgate.client.steps import Call, CallFunction, Operation, Pause, Reply, Send, Step
 from vouchgate.ingest.claims.decision import ValidationResult
+from vouchgate.ingest.claims.leased import Delivery
 
 log = logging.getLogger(__name__)
 
@@ -123,10 +124,13 @@ class AsyncClient(AsyncCaller):
         apply: Callable[[Delivery], Awaitable[None] | None],
         *,
         user_id: str | None = None,
+        handed: Delivery | None = None,
     ) -> Delivered:
         """See `Client.deliver`. `apply` may be a coroutine function."""
         clock, retries = time.monotonic, self._config.retries
-        return await self._run(deliver.deliver(sink, apply, user_id=user_id, retries=retries, clock=clock))
+        return await self._run(
+            deliver.deliver(sink, apply, user_id=user_id, retries=retries, clock=clock, handed=handed)
+        )
 
     @asynccontextmanager
     async def gate(self, content: str, **options: Unpack[SaveOptions]) -> AsyncIterator[ValidationResult]:

@@ -14,7 +14,6 @@ from typing import TypedDict, Unpack
 from vouchgate.client import answers
 from vouchgate.client.errors import ApiError, Unsendable
 from vouchgate.client.models import (
-    Delivery,
     DeliveryState,
     DocumentReport,
     OwnPending,
@@ -27,9 +26,11 @@ from vouchgate.client.steps import Call, HttpReply, Parameters, Value
 from vouchgate.ingest.claims.decision import Evidence, ValidationResult
 from vouchgate.ingest.claims.frozen import Frozen
 from vouchgate.ingest.claims.impact import Impact
+from vouchgate.ingest.claims.leased import Delivery
 from vouchgate.ingest.claims.memory import Memory
 from vouchgate.ingest.corroboration.history import Corroborated
 
+HAND_OVER = "hand-over"
 VERDICTS = frozenset({200, 201, 202, 409, 422})
 _KEY = re.compile(r"[\x21-\x7e]([\x20-\x7e]{0,253}[\x21-\x7e])?")  # as docs/api.md has it
 _ID = re.compile(r"[A-Za-z0-9_-]{1,200}")
@@ -87,6 +88,7 @@ class SaveOptions(ClaimOptions, total=False):
     """What may be said of a claim that is to be kept."""
 
     idempotency_key: str | None
+    hand_over: bool  # of one claim: its delivery is wanted with the answer
 
 
 def claim_of(content: str, options: ClaimOptions | SaveOptions) -> tuple[ClaimMapping, str | None]:
@@ -95,7 +97,7 @@ def claim_of(content: str, options: ClaimOptions | SaveOptions) -> tuple[ClaimMa
     if not isinstance(content, str):
         raise TypeError(f"the claim must be a text, not {type(content).__name__}")
     said: dict[str, object] = {"memory_type": "fact", "source": "ai_synthesis", **options}
-    key = said.pop("idempotency_key", None)
+    key, _ = said.pop("idempotency_key", None), said.pop("hand_over", None)
     if "citations" in said:
         said["citations"] = list(options["citations"] or ()) or None
     claim = {name: value for name, value in said.items() if value is not None}
@@ -128,15 +130,18 @@ def path_id(value: str, what: str) -> str:
 
 def save(content: str, **options: Unpack[SaveOptions]) -> Call[ValidationResult]:
     """Sends a claim to be kept. `options` are `memory_type` (`"fact"` unless said), `source` (`"ai_synthesis"`),
-    `user_id`, `citations`, `validity_horizon`, `metadata`, `delivery` and `idempotency_key`.
+    `user_id`, `citations`, `validity_horizon`, `metadata`, `delivery`, `hand_over` and `idempotency_key`.
 
-    `delivery` says where it is written once it is a memory: `{"sink", "place"}`, with `"op"` and `"data"`. The same
-    `idempotency_key` with the same claim is decided once, however often it is sent; without one a new key is made,
+    `delivery` says where it is written once it is a memory: `{"sink", "place"}`, with `"op"` and `"data"`. With
+    `hand_over` the verdict on what is stored has it as `delivery`, for `deliver`, unless something waits before it. The
+    same `idempotency_key` with the same claim is decided once, however often it is sent; without one a new key is made,
     which holds for the tries of this call.
     """
     claim, key = claim_of(content, options)
-    body = as_json(claim)
-    return Call("POST", "/v1/claims", answers.submitted, VERDICTS, body=body, key=checked_key(key))
+    body, prefer = as_json(claim), HAND_OVER if options.get("hand_over") else None
+    return Call(
+        "POST", "/v1/claims", answers.submitted, VERDICTS, body=body, key=checked_key(key), prefer=prefer
+    )
 
 
 def check(content: str, **options: Unpack[ClaimOptions]) -> Call[ValidationResult]:

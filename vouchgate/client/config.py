@@ -54,6 +54,8 @@ class Config:
             headers["Content-Type"] = "application/json"
         if call.key is not None:
             headers["Idempotency-Key"] = call.key
+        if call.prefer is not None:
+            headers["Prefer"] = call.prefer
         return {
             "method": call.method,
             "url": self.url + call.path,

@@ -9,8 +9,9 @@ from typing import Literal
 from vouchgate.client import calls
 from vouchgate.client.errors import ApiError, DeadLetter
 from vouchgate.client.exchange import exchange
-from vouchgate.client.models import Delivered, Delivery
+from vouchgate.client.models import Delivered
 from vouchgate.client.steps import CallFunction, Operation, Reply
+from vouchgate.ingest.claims.leased import Delivery
 
 LEASE_SECONDS = 60.0
 # Nothing is begun on a lease older than this: who applies for longer than the rest is overtaken by the next holder.
@@ -22,9 +23,16 @@ Apply = Callable[[Delivery], Awaitable[None] | None]
 
 
 def deliver(
-    sink: str, apply: Apply, *, user_id: str | None, retries: int, clock: Callable[[], float]
+    sink: str,
+    apply: Apply,
+    *,
+    user_id: str | None,
+    retries: int,
+    clock: Callable[[], float],
+    handed: Delivery | None = None,
 ) -> Operation[Delivered]:
-    """Leases until nothing is left, and applies each delivery in order; `clock` gives seconds that only rise.
+    """Leases until nothing is left, and applies each delivery in order; `clock` gives seconds that only rise. One
+    that was `handed` over with a verdict just now is applied, and nothing is leased.
 
     An exception of `apply` marks its delivery as failed, DeadLetter as given up. After a failure nothing more of that
     owner is applied from this lease: the order holds per owner. Raises VouchgateError when the service cannot be asked
@@ -35,7 +43,10 @@ def deliver(
     most, slowest = 2, 0.0  # few at first: nobody knows yet how long `apply` takes
     while more:
         leased_at = clock()
-        leased = yield from exchange(calls.lease_deliveries(sink, most=most, user_id=user_id), retries)
+        if handed is None:
+            leased = yield from exchange(calls.lease_deliveries(sink, most=most, user_id=user_id), retries)
+        else:
+            leased = [handed]
         heard = False  # whether the service took anything of what was told about this lease
         ended = len(leased) < most  # one that is not full has all that is due
         held_up = set[str]()

@@ -183,27 +183,6 @@ class DocumentReport(Frozen):
     documents: tuple[CheckedDocument, ...]
 
 
-class Delivery(Frozen):
-    """One write that a store behind the gate is to do, leased to this caller for 60 seconds.
-
-    `id` is the same for every try: whoever remembers it does nothing twice. `content` is the text of the memory, an
-    owner's edit included; `data` is what the claim said is needed besides.
-    """
-
-    id: str
-    lease: str
-    owner_id: str
-    sink: str
-    place: str
-    op: DeliveryOp
-    data: dict[str, JsonValue] = Field(default_factory=dict)
-    content: str
-    memory_id: str | None = None
-    memory_type: MemoryType | None = None
-    attempts: int
-    created_at: datetime
-
-
 class DeliveryState(Frozen):
     """Where a delivery stands: `waiting` (also between two tries), `delivered`, `dead` (given up), or `skipped` (not
     needed any more). A text and not an enumeration: a newer service may know one more."""

@@ -42,6 +42,7 @@ class Call(Generic[T_co]):
     parameters: Parameters = field(default_factory=dict)
     body: bytes | None = field(default=None, repr=False)
     key: str | None = None  # the Idempotency-Key
+    prefer: str | None = None  # as in RFC 7240: what an older service does not know, it passes over
     patience: float = 0.0  # seconds that an answer may take beyond the client's time-out
 
 

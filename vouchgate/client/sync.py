@@ -18,9 +18,10 @@ from vouchgate.client.config import Config, Configured, answer_of, describe_lost
 from vouchgate.client.errors import VouchgateError
 from vouchgate.client.exchange import exchange
 from vouchgate.client.gating import Arguments, ClaimFrom, Gated, add_verdict_note, copy_metadata
-from vouchgate.client.models import Delivered, Delivery, Problem
+from vouchgate.client.models import Delivered, Problem
 from vouchgate.client.steps import Call, CallFunction, Operation, Pause, Reply, Send, Step
 from vouchgate.ingest.claims.decision import ValidationResult
+from vouchgate.ingest.claims.leased import Delivery
 
 log = logging.getLogger(__name__)
 
@@ -125,12 +126,19 @@ class Client(Caller):
         return self._run(batches.save_many(claims, options, self._config.retries))
 
     def deliver(
-        self, sink: str, apply: Callable[[Delivery], None], *, user_id: str | None = None
+        self,
+        sink: str,
+        apply: Callable[[Delivery], None],
+        *,
+        user_id: str | None = None,
+        handed: Delivery | None = None,
     ) -> Delivered:
         """Leases until nothing is left, and applies each delivery in order. An exception of `apply` marks it as failed,
-        to be tried again later; DeadLetter as given up. `apply` may see a delivery twice: it must do no harm."""
+        to be tried again later; DeadLetter as given up. `apply` may see a delivery twice: it must do no harm. With
+        `handed`, the `delivery` of a verdict that came within the last half minute, it alone is applied."""
+        clock, retries = time.monotonic, self._config.retries
         return self._run(
-            deliver.deliver(sink, apply, user_id=user_id, retries=self._config.retries, clock=time.monotonic)
+            deliver.deliver(sink, apply, user_id=user_id, retries=retries, clock=clock, handed=handed)
         )
 
     @contextmanager

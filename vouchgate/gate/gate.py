@@ -121,16 +121,17 @@ class Gate:
         return await self._look_up(examined, show=True)
 
     async def submit(
-        self, principal: Principal, sent: ClaimIn, idempotency: Idempotency | None = None
+        self, principal: Principal, sent: ClaimIn, key: Idempotency | None = None, *, hand_over: bool = False
     ) -> SubmitAnswer:
-        """Decides about a claim and keeps claim, decision and log entry, or nothing.
+        """Decides about a claim and keeps claim, decision and log entry, or nothing. With `hand_over` the answer has
+        its delivery, where that can be.
 
         Raises ClaimRefused (nothing was looked at) and StorageError (nothing was kept, or for
         StoreUnknown perhaps something).
         """
         started = time.perf_counter()
         examined = await self.examine(self.examiner.build_claim(principal, sent))
-        return await self.send(principal, examined, idempotency, started, alone=True)
+        return await self.send(principal, examined, key, started, alone=True, hand_over=hand_over)
 
     def send(
         self,
@@ -141,6 +142,7 @@ class Gate:
         *,
         alone: bool = False,
         lane: Lane = Lane.AGENT,
+        hand_over: bool = False,
     ) -> asyncio.Future[SubmitAnswer]:
         """Has an examined claim compared and written; claims of one owner are decided in the order they are sent in.
         `alone`: it is not one of many that come together. `lane`: whose places it takes if it has to wait."""
@@ -156,6 +158,7 @@ class Gate:
             new_owners=principal.new_owners,
             bands=None if looked_up is None else looked_up.bands,
             lane=lane,
+            hand_over=hand_over,
         )
         return self.store.comparer.submit_async(submission, alone=alone)
 

@@ -26,6 +26,7 @@ export interface Call<T> {
   readonly parameters?: Readonly<Record<string, unknown>>;
   readonly body?: string;
   readonly key?: string; // the Idempotency-Key
+  readonly prefer?: string | undefined; // as in RFC 7240: what an older service does not know, it passes over
   readonly patience?: number; // seconds that an answer may take beyond the client's time-out
 }
 

@@ -4,6 +4,9 @@ import { randomUUID } from "node:crypto";
 import { Unsendable } from "./errors.js";
 import type { ClaimIn, ValidationResult } from "./generated/api.js";
 
+/** The statuses that a verdict comes with. */
+export const VERDICTS = [200, 201, 202, 409, 422];
+
 type Optional<T> = { [Name in keyof T]?: T[Name] | null | undefined };
 
 /** What may be said of a claim beside its text; `fact` and `ai_synthesis`, which vouches for nothing, unless said. */
@@ -12,6 +15,12 @@ export type ClaimOptions = Optional<Omit<ClaimIn, "content" | "validity_horizon"
 /** What may be said of a claim that is to be kept. */
 export interface SaveOptions extends ClaimOptions {
   idempotency_key?: string | null | undefined;
+  hand_over?: boolean | null | undefined; // of one claim: its delivery is wanted with the answer
+}
+
+/** How a service is asked for that, which passes over it where it does not know it. */
+export function preferred({ hand_over }: SaveOptions): string | undefined {
+  return hand_over ? "hand-over" : undefined;
 }
 
 /** The key given, or a new one. Throws Unsendable when it cannot be one. */

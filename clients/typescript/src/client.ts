@@ -2,7 +2,7 @@
 
 import { body_reader, page, submitted, verdict, type Call, type HttpReply, type Problem } from "./answers.js";
 import { save_many, type ClaimRow } from "./batches.js";
-import { as_sent, checked_key, claim_of, type ClaimOptions, type SaveOptions } from "./claims.js";
+import { as_sent, checked_key, claim_of, preferred, VERDICTS, type ClaimOptions, type SaveOptions } from "./claims.js";
 import { deliver, lease_call, report_call, type Delivered, type Delivery } from "./deliver.js";
 import { ApiError, OddAnswer, VouchgateError } from "./errors.js";
 import { as_json, configured, exchange, type Config } from "./exchange.js";
@@ -31,8 +31,6 @@ export function append_to(text: string, record: api.RecordOut): string {
   return `${text}\n(${record.cite})`;
 }
 
-const VERDICTS = [200, 201, 202, 409, 422];
-
 /**
  * Calls the service. `url` is where it is (else VOUCHGATE_URL, else http://127.0.0.1:8080), `token` what is shown to it
  * (else VOUCHGATE_TOKEN). What no answer came to is sent again, up to `retries` times and within a minute.
@@ -48,11 +46,14 @@ export class Client {
     this.#config = configured(url, token, timeout, retries);
   }
 
-  /** Sends a claim to be kept. The same `idempotency_key` with the same claim is decided once. */
+  /**
+   * Sends a claim to be kept. The same `idempotency_key` with the same claim is decided once. With `hand_over` the verdict
+   * on what is stored has its `delivery`, for `deliver`, unless something waits before it.
+   */
   async save(content: string, options: SaveOptions = {}): Promise<api.ValidationResult> {
-    const { idempotency_key, ...said } = options;
+    const { idempotency_key, hand_over: _, ...said } = options;
     const key = checked_key(idempotency_key);
-    return this.#post("/v1/claims", claim_of(content, said), submitted, { statuses: VERDICTS, key });
+    return this.#post("/v1/claims", claim_of(content, said), submitted, { statuses: VERDICTS, key, prefer: preferred(options) });
   }
 
   /** What `save` would answer now. Nothing is kept. */
@@ -192,10 +193,15 @@ export class Client {
 
   /**
    * Leases until nothing is left, and applies each delivery in order. What `apply` throws marks it as failed, to be tried
-   * again later; DeadLetter as given up. `apply` may see a delivery twice: it must do no harm.
+   * again later; DeadLetter as given up. `apply` may see a delivery twice: it must do no harm. With `handed`, the
+   * `delivery` of a verdict that came within the last half minute, it alone is applied.
    */
-  async deliver(sink: string, apply: (delivery: Delivery) => void | Promise<void>, { user_id }: { user_id?: string } = {}): Promise<Delivered> {
-    return deliver(this.#config, sink, apply, user_id);
+  async deliver(
+    sink: string,
+    apply: (delivery: Delivery) => void | Promise<void>,
+    { user_id, handed }: { user_id?: string; handed?: Delivery | null | undefined } = {},
+  ): Promise<Delivered> {
+    return deliver(this.#config, sink, apply, user_id, handed);
   }
 
   /** Sends a claim; `body` runs with the verdict, whatever it is, and must ask whether it is `approved`. */
@@ -231,7 +237,7 @@ export class Client {
     return exchange(this.#config, { method: "GET", path, read, statuses, parameters: { ...parameters } });
   }
 
-  async #post<T>(path: string, said: object, read: (reply: HttpReply) => T, more: Pick<Call<T>, "statuses" | "key"> = {}): Promise<T> {
+  async #post<T>(path: string, said: object, read: (reply: HttpReply) => T, more: Pick<Call<T>, "statuses" | "key" | "prefer"> = {}): Promise<T> {
     return exchange(this.#config, { method: "POST", path, read, body: as_json(said), ...more });
   }
 }

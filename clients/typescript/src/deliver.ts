@@ -3,14 +3,13 @@
 import { body_reader, type Call } from "./answers.js";
 import { ApiError, DeadLetter } from "./errors.js";
 import { as_json, exchange, type Config } from "./exchange.js";
-import type { LeasedOut } from "./generated/api.js";
+import type { Delivery } from "./generated/api.js";
+
+export type { Delivery };
 
 const BEGIN_WITHIN = 30; // seconds: half of a lease. Who applies for longer than the rest is overtaken by the next holder
 const MOST_AT_ONCE = 20;
 const MOST_ERROR = 500; // characters of an error that the service keeps
-
-/** One write that a store behind the gate is to do. `id` is the same for every try. */
-export type Delivery = LeasedOut;
 
 /** How many deliveries were applied, failed (and are tried again later), and were given up. */
 export interface Delivered {
@@ -32,12 +31,13 @@ export function report_call(delivery: Delivery, failed?: { error: string; final:
   return { method: "POST", path, body: as_json({ lease: delivery.lease, ...failed }), read: (reply) => read(reply).state === "dead" };
 }
 
-/** Leases until nothing is left, and applies each delivery in order. See `Client.deliver`. */
+/** Leases until nothing is left, and applies each delivery in order; or only what was `handed` over. See `Client.deliver`. */
 export async function deliver(
   config: Config,
   sink: string,
   apply: (delivery: Delivery) => void | Promise<void>,
   user_id: string | null | undefined,
+  handed: Delivery | null | undefined,
 ): Promise<Delivered> {
   const counted = { done: 0, failed: 0, dead: 0 };
   const clock = () => performance.now() / 1000;
@@ -46,7 +46,7 @@ export async function deliver(
   let more = true;
   while (more) {
     const leased_at = clock();
-    const leased = await exchange(config, lease_call(sink, most, user_id));
+    const leased = handed ? [handed] : await exchange(config, lease_call(sink, most, user_id));
     let heard = false; // whether the service took anything of what was told about this lease
     let ended = leased.length < most; // one that is not full has all that is due
     const held_up = new Set<string>();

@@ -119,6 +119,7 @@ async function send(config: Config, call: Call<unknown>): Promise<HttpReply | No
         Accept: "application/json, application/problem+json",
         ...(call.body === undefined ? {} : { "Content-Type": "application/json" }),
         ...(call.key === undefined ? {} : { "Idempotency-Key": call.key }),
+        ...(call.prefer === undefined ? {} : { Prefer: call.prefer }),
       },
       body: call.body ?? null,
       redirect: "manual", // one that is followed would carry the claim elsewhere

@@ -91,6 +91,43 @@ def test_a_stored_claim_is_fetched_delivered_and_seen_so(site: Site, owner: str)
     assert listed(site.reviewer(owner), memory_id=memory_id) == [seen]
 
 
+def test_what_is_preferred_is_handed_over_with_the_answer(site: Site, owner: str) -> None:
+    agent = site.agent(owner)
+
+    def send(number: int, prefer: str | None, key: str = "") -> httpx.Response:
+        headers = {"Idempotency-Key": key or f"key {number}"} | ({} if prefer is None else {"Prefer": prefer})
+        body = claim(f"Loft l{number}l holds chair k{number}k", delivery=to(f"loft/{number}"))
+        answer = agent.post("/v1/claims", json=body, headers=headers)
+        assert answer.status_code == 201, answer.text
+        return answer
+
+    first = send(3, "hand-over")
+    one = first.json()["delivery"]
+    assert (one["owner_id"], one["place"], one["content"]) == (owner, "loft/3", "Loft l3l holds chair k3k")
+    assert one["memory_id"] == first.json()["memory_id"]
+    again = send(3, "hand-over")
+    assert again.headers["Idempotency-Replayed"] == "true"
+    assert again.json()["delivery"] | {"lease": None} == one | {"lease": None}
+    # What is kept, and what a receipt proves, is the decision alone.
+    kept = agent.get(f"/v1/decisions/{first.json()['decision_id']}")
+    assert kept.json() == {n: v for n, v in first.json().items() if n not in ("delivery", "promise")}
+    assert send(3, None).content == kept.content
+    assert lease(agent) == []
+    is_problem(report(agent, one), 409, "lease_lost")
+    assert report(agent, again.json()["delivery"]).json()["state"] == "delivered"
+    assert "delivery" not in send(3, "hand-over").json()
+    for number, prefer in enumerate((None, "", "wait=5", "hand-over-all", "x; a=hand-over"), 10):
+        assert "delivery" not in send(number, prefer).json(), prefer
+    for each in lease(agent):
+        report(agent, each)
+    handed = send(20, "respond-async, wait=10, Hand-Over")
+    # As a lease gives it, to the last name.
+    assert report(agent, handed.json()["delivery"]).is_success
+    send(21, None)
+    (leased,) = lease(agent)
+    assert list(leased) == list(handed.json()["delivery"])
+
+
 def test_memories_of_a_list_have_their_own_deliveries(site: Site, owner: str) -> None:
     agent = site.agent(owner)
     ids = [store(agent, f"Jar {n} holds {n + 3} olives", delivery=to(f"jar {n}")) for n in range(3)]

@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import httpx
 import pytest
 from mcp_types import Tool
 
@@ -88,6 +89,12 @@ async def one(site: Site, store: Store, downstream: Downstream, server: Lying) -
     token = site.token(Role.AGENT, owner, sources=ALL_SOURCES)[1]
     config = load(store.preset, None).model_copy(update={"source": Source.USER})
     async with AsyncClient(site.running.url, token) as client:
+        asked = list[str]()
+
+        async def note(request: httpx.Request) -> None:
+            asked.append(request.url.path.rpartition("/")[2])
+
+        client._http.event_hooks = {"request": [note]}
         gate = MemoryGate(client, server, config, downstream.client.schemas, Owner(client, owner))
         tool, arguments = store.write(name, text)
         answer = result_of(await gate.write(tool, arguments))
@@ -101,6 +108,9 @@ async def one(site: Site, store: Store, downstream: Downstream, server: Lying) -
         assert text in (await downstream.call(*store.look(name))).text, (server.way, told)
         assert [each["state"] for each in (answer.meta or {})["vouchgate/verdicts"]] == ["written"], told
         assert len(server.written) == 1, server.written  # sent again, it might be there twice
+        # Whose memory it is is asked once; where a tool is told how to replace, what its owner agreed to.
+        of_the_write = [each for each in asked if each not in ("whoami", "evidence")]
+        assert of_the_write == ["claims", "done"], asked
         again = result_of(await gate.write(tool, arguments))
         assert len(server.written) == 1, again
         server.way = "none"

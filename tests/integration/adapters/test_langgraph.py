@@ -16,6 +16,9 @@ from langgraph.store.sqlite import SqliteStore
 
 from tests.acceptance.site import Site
 from tests.stores.langgraph_desk import BLOCKED, NAMESPACE, QUEUED, STORED, Desk, desk_of, open_desks, refused
+from vouchgate import Client
+from vouchgate.adapters import langgraph
+from vouchgate.adapters.rendering import place_of
 from vouchgate.ingest.claims.decision import Outcome
 
 
@@ -57,6 +60,76 @@ def test_what_is_stored_is_there_when_put_returns(desk: Desk) -> None:
     assert store.list_namespaces() == [NAMESPACE]
     (memory,) = desk.client.memories(q="Braga").items
     assert memory.content == "The Braga shop sells by weight."
+
+
+def requests_of(client: Client) -> list[str]:
+    """The requests that the client will have made from now on, by the last part of their paths."""
+    made: list[str] = []
+    hook: Any = lambda request: made.append(request.url.path.rpartition("/")[2])  # noqa: E731
+    client._http.event_hooks = {"request": [hook]}
+    return made
+
+
+def test_a_put_that_is_stored_is_two_requests(desk: Desk) -> None:
+    made = requests_of(desk.client)
+    store = desk.gated()
+    for number in range(3):
+        store.put(NAMESPACE, f"n{number}", {"content": f"Crate c{number}c stands in row r{number}r."})
+        assert made == ["claims", "done"]
+        made.clear()
+    # What waits, or is blocked, is one. What came before is written first, by a lease.
+    refused(desk.waiting.put, NAMESPACE, "queued", {"content": QUEUED})
+    refused(store.put, NAMESPACE, "blocked", {"content": BLOCKED})
+    assert made == ["claims", "claims"]
+    desk.decide()
+    made.clear()
+    store.put(NAMESPACE, "after", {"content": STORED})
+    assert made == ["claims", "lease", "done", "done", "lease"]
+    made.clear()
+    store.batch([PutOp(NAMESPACE, f"m{n}", {"content": f"Barrel b{n}b stands in hall h{n}h."}) for n in "ab"])
+    assert made[:2] == ["batch", "lease"]
+    assert len(desk.values()) == 7
+    assert {each.state for each in desk.client.deliveries().items} == {"delivered"}
+
+
+def test_what_was_handed_over_and_not_written_is_written_later(in_memory: Desk) -> None:
+    """The process ends between the answer and the write, or the store refuses it."""
+    place = place_of((*NAMESPACE, "one"))
+    delivery = {"sink": "langgraph", "place": place, "data": {"path": ["content"]}}
+    verdict = in_memory.client.save(STORED, source="user", delivery=delivery, hand_over=True)
+    assert verdict.delivery is not None
+    store = in_memory.gated()
+    assert tuple(store.deliver()) == (0, 0, 0)
+    in_memory.due()
+    assert tuple(store.deliver()) == (1, 0, 0)
+    assert in_memory.values() == {"one": {"content": STORED}}
+
+    class Failing(InMemoryStore):
+        def batch(self, ops: Any) -> list[Any]:
+            ops = list(ops)
+            if any(isinstance(op, PutOp) for op in ops):
+                raise OSError("the disk is full")
+            return super().batch(ops)
+
+    mended, in_memory.inner = in_memory.inner, Failing()
+    store = in_memory.gated()
+    made = requests_of(in_memory.client)
+    answer = refused(store.put, NAMESPACE, "two", {"content": "The Braga shop sells by weight."})
+    assert (made, answer.error) == (["claims", "failed"], "the disk is full")
+    (failed,) = in_memory.client.deliveries(state="waiting").items
+    assert (failed.attempts, failed.last_error) == (1, "OSError: the disk is full")
+    in_memory.inner = mended
+    in_memory.due()
+    assert tuple(in_memory.gated().deliver()) == (1, 0, 0)
+    assert list(in_memory.values()) == ["one", "two"]
+
+
+def test_a_turn_that_comes_too_late_begins_nothing(in_memory: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(langgraph, "BEGIN_WITHIN", -1.0)
+    answer = refused(in_memory.gated().put, NAMESPACE, "one", {"content": STORED})
+    assert answer.verdict.delivery is not None and in_memory.values() == {}
+    in_memory.due()
+    assert tuple(in_memory.gated().deliver()) == (1, 0, 0)
 
 
 def test_the_same_again_is_no_error_and_no_second_memory(desk: Desk) -> None:

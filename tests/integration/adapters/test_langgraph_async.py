@@ -15,6 +15,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, ToolCall
@@ -68,13 +69,18 @@ def until(done: Callable[[], bool]) -> None:
 
 
 def test_the_whole_way_in_a_loop(site: Site, tmp_path: Path) -> None:
-    file = tmp_path / "langgraph.db"
+    file, made = tmp_path / "langgraph.db", list[str]()
+
+    async def note(request: httpx.Request) -> None:
+        made.append(request.url.path.rpartition("/")[2])
 
     async def run() -> None:
         async with sqlite_desk(site, file) as (desk, aclient):
             store, waiting = desk.gated(aclient=aclient), desk.gated("ai_synthesis", aclient=aclient)
+            aclient._http.event_hooks = {"request": [note]}
             await store.aput(NAMESPACE, "one", {"content": STORED}, ttl=5)
             await store.aput(NAMESPACE, "zero", {"content": "The Braga shop sells by weight."})
+            assert made == ["claims", "done"] * 2
             before = await kept(desk)
             for refused in (
                 waiting.aput(NAMESPACE, "two", {"content": QUEUED, "days": 14}),

@@ -549,6 +549,7 @@ def test_the_examples_of_the_manual_run(site: Site, token: str, monkeypatch: pyt
         "Depot C": "It opens at eleven.",
         "depot D": "noon",
         "depot-e": "Depot E opens at one.",
+        "depot-f": "Depot F opens at two.",
     }
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.calling import KINDS, QUEUED, SECRET, STORED, TEXT, Kind, calling, in_turn, keys, problem, reply
 from tests.web import Answer, Asked, WebServer, web_server
-from vouchgate import AsyncClient, Client, DeadLetter, OddAnswer, QueueFull, Unreachable
+from vouchgate import ApiError, AsyncClient, Client, DeadLetter, OddAnswer, QueueFull, Unreachable
 from vouchgate.client import Delivered, Delivery, Problem
 from vouchgate.client.batches import MOST_BYTES
 from vouchgate.ingest.claims.decision import ValidationResult
@@ -52,11 +52,12 @@ def results(asked: Asked) -> Answer:
 
 
 def test_batches_have_as_many_rows_as_the_service_takes(client: Client, web: WebServer) -> None:
-    web.routes["/v1/claims/batch"] = results
+    web.routes["/v1/claims/batch"], web.routes["/v1/claims"] = results, reply(QUEUED, 202)
     rows = [{"content": f"é {n}", "memory_type": "fact", "source": "user"} for n in range(1001)]
     assert len(client.save_many(rows)) == 1001
-    sent = [json.loads(one.body)["claims"] for one in web.asked]
-    assert [len(batch) for batch in sent] == [500, 500, 1]
+    bodies = [json.loads(one.body) for one in web.asked]
+    sent = [body.get("claims", [body]) for body in bodies]
+    assert [len(batch) for batch in sent] == [500, 500, 1] and "claims" not in bodies[2]
     assert [row for batch in sent for row in batch] == rows
     assert len(set(keys(web))) == 3
 
@@ -96,6 +97,46 @@ def test_rows_that_the_database_did_not_take_are_sent_again(client: Client, web:
     assert (type(error), error.status, error.retry_after, error.detail) == (QueueFull, 429, 7, "Not now.")
     assert len(set(keys(web))) == 1
     assert len(web.asked) == 2
+
+
+def test_a_list_of_one_goes_the_way_of_one_and_is_answered_as_a_row(client: Client, web: WebServer) -> None:
+    web.routes["/v1/claims"] = reply(STORED, 201)
+    for _ in range(2):
+        (found,) = client.save_many([TEXT], source="user", idempotency_key="all", hand_over=True)
+        assert isinstance(found, ValidationResult) and (found.stored, found.delivery) == (True, None), (
+            "an older service passes over what is preferred"
+        )
+    client.save(TEXT, source="user")
+    client.save(TEXT, source="user", hand_over=True)
+    first, second, *_ = keys(web)
+    assert first == second and len({one.body for one in web.asked}) == 1, "it is no part of what is said"
+    assert [one.headers.get("prefer") for one in web.asked] == ["hand-over", "hand-over", None, "hand-over"]
+    web.routes["/v1/claims"] = reply(STORED | {"delivery": leased(1) | {"of_a_newer_service": 1}}, 201)
+    (found,) = client.save_many([{"content": TEXT}], hand_over=True)
+    assert isinstance(found, ValidationResult) and found.delivery is not None
+    assert (found.delivery.id, "delivery" in found.model_dump(exclude={"evidence"})) == ("dlv_1", True)
+    web.routes["/v1/claims/batch"] = results
+    client.save_many([TEXT, TEXT + " So."], hand_over=True)
+    assert web.asked[-1].headers.get("prefer") is None
+    # What is wrong with the claim is a row; what is wrong with whoever sends it is raised, as for any list.
+    for status, code, raised in (
+        (422, "invalid_request", False),
+        (409, "idempotency_key_reused", False),
+        (403, "owner_not_allowed", False),
+        (403, "stopped", False),
+        (503, "read_only", False),
+        (429, "queue_full", False),
+        (401, "token_needed", True),
+        (403, "role_not_allowed", True),
+    ):
+        web.routes["/v1/claims"] = problem(status, code)
+        if raised:
+            with pytest.raises(ApiError) as caught:
+                client.save_many([TEXT], idempotency_key="all")
+            assert (caught.value.code, caught.value.idempotency_key) == (code, "all")
+        else:
+            (row,) = client.save_many([TEXT])
+            assert isinstance(row, Problem) and (row.status, row.code) == (status, code)
 
 
 @pytest.mark.parametrize(
@@ -165,6 +206,28 @@ def test_deliveries_are_applied_in_order_until_nothing_is_left(client: Client, w
     assert leases == [{"sink": "notes", "most": most, "user_id": "ada"} for most in (2, 20)], (
         "a lease that is not full is the last"
     )
+
+
+def test_what_was_handed_over_is_applied_alone_and_reported_as_any(client: Client, web: WebServer) -> None:
+    given_up, gone = reply({"state": "dead"}), problem(409, "lease_lost")
+    told = gate_with(web, [leased(n) for n in (1, 2, 3, 4)], failed_3=given_up, done_4=gone)
+    applied: list[str] = []
+
+    def apply(delivery: Delivery) -> None:
+        applied.append(delivery.id)
+        if delivery.id in ("dlv_2", "dlv_3"):
+            raise (OSError if delivery.id == "dlv_2" else DeadLetter)("no room")
+
+    counted = [client.deliver("notes", apply, handed=Delivery(**leased(n))) for n in (1, 2, 3, 4)]
+    assert counted == [Delivered(1, 0, 0), Delivered(0, 1, 0), Delivered(0, 0, 1), Delivered(0, 0, 0)]
+    assert applied == ["dlv_1", "dlv_2", "dlv_3", "dlv_4"]
+    assert [(what, body.get("error"), body.get("final")) for what, _, body in told] == [
+        ("done", None, None),
+        ("failed", "OSError: no room", False),
+        ("failed", "no room", True),
+        ("done", None, None),
+    ]
+    assert all(not one.path.endswith("/lease") for one in web.asked)
 
 
 def test_after_a_failure_nothing_more_of_that_owner_is_applied(client: Client, web: WebServer) -> None:

@@ -149,6 +149,7 @@ def test_it_says_and_sends_what_the_python_client_does(built: Path) -> None:
         web.asked.clear()
         with Client(web.url, "vg_x") as client:
             client.save_many(rows, source="user", idempotency_key="all")
+            client.save_many(rows[:1], idempotency_key="alone", hand_over=True)
             client.save(rows[0], citations=["ADR-7"], idempotency_key="one")
             at = "2026-11-23T09:00:00Z"
             client.record(rows[0], who="ada", conversation="monday", time=at, idempotency_key="said")
@@ -164,8 +165,9 @@ def _answer(status: int, body: object) -> Answer:
     return Answer(json.dumps(body), status, {"Content-Type": "application/json"})
 
 
-def _asked(web: WebServer) -> list[tuple[str, Any, str | None]]:
-    def shown(asked: Asked) -> tuple[str, Any, str | None]:
-        return asked.path, asked.body, asked.headers.get("idempotency-key")
+def _asked(web: WebServer) -> list[tuple[Any, ...]]:
+    def shown(asked: Asked) -> tuple[Any, ...]:
+        names = ("idempotency-key", "prefer")
+        return asked.path, asked.body, *map(asked.headers.get, names)
 
     return [shown(each) for each in web.asked]

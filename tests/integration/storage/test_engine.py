@@ -11,6 +11,7 @@ import threading
 from fractions import Fraction
 from pathlib import Path
 
+import psycopg
 import pytest
 from alembic import command
 from alembic.autogenerate import compare_metadata
@@ -359,3 +360,17 @@ def test_a_connection_lost_in_a_look_up_is_not_used_again(postgresql: Postgresql
     with reading(engine) as connection:
         assert [tuple(row) for row in fetch(connection, "SELECT 1", ())] == [(1,)]
     engine.dispose()
+
+
+def test_who_still_reads_when_a_store_is_closed_leaves_no_connection_open(database_url: str) -> None:
+    store = Store.open(database_url, threshold=THRESHOLD)
+    opened = []
+    with store.read() as connection:
+        opened.append(connection.connection.dbapi_connection)
+        store.close()
+        assert connection.execute(text("SELECT 1")).scalar() == 1
+    with store.read() as connection:
+        opened.append(connection.connection.dbapi_connection)
+    for each in opened:
+        with pytest.raises((psycopg.OperationalError, sqlite3.ProgrammingError), match="closed"):
+            each.cursor()  # type: ignore[union-attr]  # there was one

@@ -33,6 +33,7 @@ WITNESS = signing_key("auditor.example/witness", b"W" * 32, COSIGNATURE)
 KEY, OF_WITNESS = ("--key", str(LOG.key)), ("--witness", str(WITNESS.key))
 ANSWER, SALT = b'{"decision_id":"d1","outcome":"stored"}', bytes(range(16))
 DIGEST = "ab" * 32
+HANDED = b',"delivery":{"id":"dlv_1","lease":"mem_1.1","data":{"promise":{}}}'
 LEAF = json.dumps(
     {
         "action": "claim.stored",
@@ -127,6 +128,13 @@ def test_a_receipt(kept: Kept, capsys: pytest.CaptureFixture[str]) -> None:
         [kept.receipt(salt=None), *KEY, *OF_WITNESS, "--need", "1"],
         [proof, "--leaf", leaf, *KEY],
         [kept.receipt(), *KEY, "--answer", kept.put("promised", answer_with())],
+        [
+            kept.receipt(),
+            *KEY,
+            "--answer",
+            kept.put("handed", ANSWER[:-1] + HANDED + answer_with()[len(ANSWER) - 1 :]),
+        ],
+        [kept.receipt(), *KEY, "--answer", kept.put("again", ANSWER[:-1] + HANDED + b"}")],
         [kept.put("promised", answer_with()), *KEY],  # before there is a receipt
     ):
         assert main(arguments) == 0, capsys.readouterr()

@@ -7,6 +7,7 @@ Nothing is written to the server but by a delivery: at once for what was stored,
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import OrderedDict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,6 +24,7 @@ from vouchgate.client import (
     Unsendable,
     VouchgateError,
 )
+from vouchgate.client.deliver import BEGIN_WITHIN
 from vouchgate.ingest.claims.decision import ValidationResult
 from vouchgate.ingest.claims.delivery import DeliveryOp
 from vouchgate.ingest.claims.memory import MemoryStatus
@@ -119,10 +121,13 @@ class MemoryGate:
         if self._under_way:
             await asyncio.wait(self._under_way, timeout=seconds)
 
-    async def _deliver(self, owner: str, memories: Collection[str] | None) -> Delivered:
-        """Drains the outbox, unless another call, whose turn came first, has written these memories too. Goes on when
-        the call that asked for it is cancelled: what it leased would wait for a minute."""
-        task = asyncio.create_task(self._in_turn(owner, memories))
+    async def _deliver(
+        self, owner: str, memories: Collection[str] | None, handed: Delivery | None = None
+    ) -> Delivered:
+        """Writes what was `handed` over, or drains the outbox, unless another call, whose turn came first, has written
+        these memories too. Goes on when the call that asked for it is cancelled: what it leased would wait for a
+        minute."""
+        task = asyncio.create_task(self._in_turn(owner, memories, handed))
         self._under_way.add(task)
         task.add_done_callback(self._ended)
         return await asyncio.shield(task)
@@ -132,11 +137,15 @@ class MemoryGate:
         if not task.cancelled():
             task.exception()  # whoever asked may have gone; then nobody else looks at it
 
-    async def _in_turn(self, owner: str, memories: Collection[str] | None) -> Delivered:
+    async def _in_turn(
+        self, owner: str, memories: Collection[str] | None, handed: Delivery | None
+    ) -> Delivered:
+        latest = time.monotonic() + BEGIN_WITHIN
         async with self._writing:
             if memories is not None and all(one in self._remembered.applied for one in memories):
                 return Delivered(0, 0, 0)
-            return await self._client.deliver(self._config.sink, self._apply, user_id=owner)
+            handed = handed if time.monotonic() < latest else None
+            return await self._client.deliver(self._config.sink, self._apply, user_id=owner, handed=handed)
 
     async def _apply(self, delivery: Delivery) -> None:
         kept, memory_id = self._remembered, delivery.memory_id
@@ -198,7 +207,8 @@ class MemoryGate:
             return ()
         try:
             owner = await self._owner.id()
-            return await self._client.save_many([self._claim(write, owner) for write in plan.writes])
+            claims = [self._claim(write, owner) for write in plan.writes]
+            return await self._client.save_many(claims, hand_over=True)
         except (UnusableToken, Unsendable) as error:
             raise Unavailable(f"Vouchgate cannot be asked: {error}. Nothing was written.") from None
         except ApiError as error:
@@ -239,9 +249,11 @@ class MemoryGate:
         try:
             owner = await self._owner.id()
             await self._find_duplicates(writer, doubles, owner, found)
+            handed = stored[0][1].delivery if stored else None
             for pause in _LOOKS if stored else ():
                 await asyncio.sleep(pause)
-                await self._deliver(owner, ids)
+                await self._deliver(owner, ids, handed)
+                handed = None
                 # What this process wrote was read back then; another may have written the rest.
                 applied = self._remembered.applied
                 found.new |= {write.place for write, row in stored if row.memory_id in applied}

@@ -437,6 +437,43 @@ export interface components {
             kind: "unavailable";
         };
         /**
+         * Delivery
+         * @description One write that a store behind the gate is to do, leased: nobody else gets it for 60 seconds.
+         *
+         *     `id` is the same for every try: whoever remembers it does nothing twice. `content` is the text of the memory, an
+         *     owner's edit included; empty for a removal of what was never the gate's. `data` is what the claim said is needed
+         *     besides.
+         */
+        Delivery: {
+            /** Attempts */
+            attempts: number;
+            /** Content */
+            content: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Data */
+            data: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+            /** Id */
+            id: string;
+            /** Lease */
+            lease: string;
+            /** Memory Id */
+            memory_id: string | null;
+            memory_type: components["schemas"]["MemoryType"] | null;
+            op: components["schemas"]["DeliveryOp"];
+            /** Owner Id */
+            owner_id: string;
+            /** Place */
+            place: string;
+            /** Sink */
+            sink: string;
+        };
+        /**
          * DeliveryIn
          * @description Where in a store behind the gate (a sink) the claim is to be written once it is a memory, or with `remove`,
          *     what is to go from there. The same sink and place is the same thing.
@@ -1053,40 +1090,6 @@ export interface components {
          */
         Lane: "agent" | "import";
         /**
-         * LeasedOut
-         * @description A delivery that nobody else gets for 60 seconds. `id` is the same for every try. `content` is the text of the
-         *     memory, an owner's edit included; empty for a removal of what was never the gate's.
-         */
-        LeasedOut: {
-            /** Attempts */
-            attempts: number;
-            /** Content */
-            content: string;
-            /**
-             * Created At
-             * Format: date-time
-             */
-            created_at: string;
-            /** Data */
-            data: {
-                [key: string]: components["schemas"]["JsonValue"];
-            };
-            /** Id */
-            id: string;
-            /** Lease */
-            lease: string;
-            /** Memory Id */
-            memory_id: string | null;
-            memory_type: components["schemas"]["MemoryType"] | null;
-            op: components["schemas"]["DeliveryOp"];
-            /** Owner Id */
-            owner_id: string;
-            /** Place */
-            place: string;
-            /** Sink */
-            sink: string;
-        };
-        /**
          * LeaseIn
          * @description Whose deliveries are asked for; without `user_id`, those of every owner that the token acts for.
          */
@@ -1107,7 +1110,7 @@ export interface components {
          */
         LeaseOut: {
             /** Deliveries */
-            deliveries: components["schemas"]["LeasedOut"][];
+            deliveries: components["schemas"]["Delivery"][];
         };
         /**
          * Looked
@@ -1968,6 +1971,7 @@ export interface components {
             conflicting_memory_id: string | null;
             /** Decision Id */
             decision_id: string | null;
+            delivery?: components["schemas"]["Delivery"] | null;
             evidence: components["schemas"]["Evidence"];
             /** Findings */
             findings: components["schemas"]["Finding"][];
@@ -2138,6 +2142,7 @@ export type ClaimVerdict = components['schemas']['ClaimVerdict'];
 export type Confidence = components['schemas']['Confidence'];
 export type Corroborated = components['schemas']['Corroborated'];
 export type DedupUnavailable = components['schemas']['DedupUnavailable'];
+export type Delivery = components['schemas']['Delivery'];
 export type DeliveryIn = components['schemas']['DeliveryIn'];
 export type DeliveryOp = components['schemas']['DeliveryOp'];
 export type DeliveryPage = components['schemas']['DeliveryPage'];
@@ -2163,7 +2168,6 @@ export type ItemKind = components['schemas']['ItemKind'];
 export type JsonValue = components['schemas']['JsonValue'];
 export type Label = components['schemas']['Label'];
 export type Lane = components['schemas']['Lane'];
-export type LeasedOut = components['schemas']['LeasedOut'];
 export type LeaseIn = components['schemas']['LeaseIn'];
 export type LeaseOut = components['schemas']['LeaseOut'];
 export type Looked = components['schemas']['Looked'];
