@@ -33,9 +33,8 @@ _HIDDEN_GAP = re.compile(rf"(?<=\S)[{INVISIBLE}](?=\S)")
 # spaces of the text; strewn between single letters they are only noise.
 _MEAN_WORD = 2
 
-_Literals = tuple[
-    list[int], list[int]
-]  # for every word the number of its literal, for every number how to take it
+# For every word the number of its literal, for every number how to take it.
+_Literals = tuple[list[int], list[int]]
 _SAID, _CODE, _QUOTED, _WHOLE_CODE, _REPORTED = range(5)  # how the words of a literal are to be taken
 
 
@@ -59,7 +58,7 @@ class HedgeDetector:
         """As `detect`, for a text that has been normalised already: `normalised` must be `normalise(text)`."""
         tokens = self._tokens(normalised)
         found = self._matches(text, normalised, tokens)
-        if self._languages and not is_plain_english(text, tokens.words):
+        if self._languages and not is_plain_english(text):
             found = _merged(found, hedges_in(text, self._languages))
         if not text.isascii():
             spaced = _HIDDEN_GAP.sub(" ", text)
@@ -113,18 +112,20 @@ class HedgeDetector:
     def _longest(self, tokens: Tokens, symbols: list[int], at: int) -> tuple[int, HedgeGroup] | None:
         """The longest phrase from `at` whose rules hold, and its group; of equals the one that blocks."""
         automaton = self._automaton
+        steps, accepts = automaton.steps, automaton.accepts
         ends: list[tuple[int, tuple[str, ...]]] = []
         state = START
-        for index in range(at, min(at + _LONGEST, len(symbols))):
-            symbol = symbols[index]
+        for end, symbol in enumerate(symbols[at : at + _LONGEST], at + 1):
             if symbol == UNKNOWN:
                 break
-            following = automaton.steps[state].get(symbol)
+            following = steps[state].get(symbol)
             state = automaton.follow(state, symbol) if following is None else following
             if state == DEAD:
                 break
-            if automaton.accepts[state]:
-                ends.append((index + 1, automaton.accepts[state]))
+            if names := accepts[state]:
+                ends.append((end, names))
+        if not ends:
+            return None
         review: tuple[int, HedgeGroup] | None = None
         for end, names in reversed(ends):
             for name in names:

@@ -18,9 +18,9 @@ def judge(read: ReadClaim) -> Iterator[Finding]:
     """UNKNOWN `language_unread` for a claim in such a language, which `facts["language"]` names; else nothing. A policy
     of before there were other languages asks for none."""
     text, known = read.claim.content, read.policy.lexicon.languages
-    if not known or is_plain_english(text, text.lower().split()):
+    if not known or is_plain_english(text):
         return
-    told = language_of(text)
+    told = language_of(text, "unknown")
     if told != ENGLISH and all(told != language.name.lower() for language in known.values()):
         named = "a language" if told == "unknown" else f"{told.capitalize()}"
         message = f"The claim is in {named}, for which there are no word lists: a person has to read it."

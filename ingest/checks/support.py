@@ -19,6 +19,7 @@ from vouchgate.ingest.claims.citation import Citation, CitationType
 from vouchgate.ingest.claims.claim import Finding, Span, Verdict
 from vouchgate.ingest.claims.source import Found, Held, Stance
 from vouchgate.ingest.contradictions.rules import Contradiction, contradictions
+from vouchgate.ingest.language.languages import load_languages
 from vouchgate.ingest.language.terms import ENGLISH, LISTS, Kind, Word, language_of, words_of
 from vouchgate.ingest.support.scope import CITING, Scope, scope_of
 from vouchgate.ingest.support.topic import OFF_TOPIC, ON_TOPIC, WEIGHTS, Subject, TopicMatch, match
@@ -34,8 +35,9 @@ _SAYS_LITTLE = (Kind.COMMON, Kind.FUNCTION)
 # Of that much weight: what has fewer telling words may well be said in others.
 _ALIEN = 0.15
 _TELLING = 3.0
-# All but Chinese and Japanese, in which no words are shared; what is said there, statements tell.
-_PARTED = {ENGLISH, "unknown", *LISTS.languages} - {"chinese", "japanese"}
+# All but those in which no words are shared; what is said there, statements tell.
+_UNPARTED = {language.name.lower() for language in load_languages().values() if language.letters}
+_PARTED = {ENGLISH, "unknown", *LISTS.languages} - _UNPARTED
 _BESIDE = 200  # characters that a conflict may be from where the source comes nearest: a sentence or two
 _NAMED = 4  # missing words that a message names
 
@@ -56,11 +58,11 @@ class Support:
     """A claim held against a source.
 
     `rule` is what decided: `overlap`, a rule of `ingest.contradictions.rules`, or why nothing could be:
-    `nothing_to_check`, `no_text`, `script`, `language`, `too_little`, `cut`. `claim` and `source` are offsets in the
-    two texts of the deciding words of a conflict, else of the sentence and of the place where the source comes
-    nearest to it; None when there is no such place, or it is in the title. `disagree` says that the rules point to
-    different answers: the title is about it and the text is not, the text says otherwise and is hardly about it, or
-    says otherwise elsewhere than where it comes nearest.
+    `nothing_to_check`, `no_text`, `script`, `language`, `unparted`, `too_little`, `cut`. `claim` and `source` are
+    offsets in the two texts of the deciding words of a conflict, else of the sentence and of the place where the
+    source comes nearest to it; None when there is no such place, or it is in the title. `disagree` says that the rules
+    point to different answers: the title is about it and the text is not, the text says otherwise and is hardly about
+    it, or says otherwise elsewhere than where it comes nearest.
     """
 
     verdict: SupportVerdict
@@ -190,7 +192,7 @@ def _conflict(conflict: Contradiction, best: TopicMatch, text: str, head: int) -
 
 def _unreadable(scope: Scope, text: str) -> str:
     """Why few shared words mean nothing here; empty when they do mean something."""
-    ours, theirs = language_of(scope.text), language_of(text)
+    ours, theirs = language_of(scope.text, "unknown"), language_of(text)
     if not {ours, theirs} <= _PARTED:
         return "unparted" if ours == theirs and ours in LISTS.languages else "script"
     return "language" if ours != theirs else ""
@@ -199,9 +201,8 @@ def _unreadable(scope: Scope, text: str) -> str:
 def judge(content: str, citations: Sequence[Citation], found: Found, *, alone: bool = True) -> Finding:
     """One finding on the source that `citations` name. `found` is as it is kept: title, excerpt, and what it does to
     each statement. `alone`: the claim cites nothing else."""
-    title = (
-        f"The user, {found.who}" if found.form == "turn" else found.title
-    )  # of whom it is, as a page of its subject
+    # A turn is of a person, as a page is of its subject.
+    title = f"The user, {found.who}" if found.form == "turn" else found.title
     support = compare(content, found.excerpt, title=title, citations=citations, alone=alone, held=found.held)
     if found.cut and support.verdict is SupportVerdict.OFF_TOPIC:
         support = replace(support, verdict=SupportVerdict.UNKNOWN, rule="cut")

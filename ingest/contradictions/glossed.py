@@ -62,19 +62,19 @@ def glossed(text: str, language: Language) -> list[GlossWord]:
 def contradicted_in_another_language(claim: str, earlier: str) -> tuple[str, ...]:
     """The words in which only one of two texts can be true, as written, the claim's first; empty for English, and when
     no rule tells. Meant for short texts that share most words; never raises."""
-    theirs = _spoken_in(earlier)
-    for name, language in _spoken_in(claim).items():
-        if name in theirs and (changed := excluded(glossed(claim, language), glossed(earlier, language))):
+    theirs = _spoken_in(earlier) if (ours := _spoken_in(claim)) else {}
+    for name, language in ours.items():
+        if name in theirs and (changed := excluding(glossed(claim, language), glossed(earlier, language))):
             return changed
     return ()
 
 
 def _spoken_in(text: str) -> dict[str, Language]:
-    plain = is_plain_english(text, text.lower().split())
-    return {} if plain else {one.name: one for *_, those in spoken(text, load_languages()) for one in those}
+    told = () if is_plain_english(text) else spoken(composed(text).text, load_languages())
+    return {one.name: one for *_, those in told for one in those}
 
 
-def excluded(ours: Sequence[GlossWord], theirs: Sequence[GlossWord]) -> tuple[str, ...]:
+def excluding(ours: Sequence[GlossWord], theirs: Sequence[GlossWord]) -> tuple[str, ...]:
     """The same of two texts word by word."""
     both, negation = (ours, theirs), GlossKind.NEGATION
     denials = [[word for word in words if word.kind is negation] for words in both]

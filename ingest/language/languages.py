@@ -30,6 +30,8 @@ _JOINED = r"[^\W_]+(?:['._:/@+-][^\W_]+)*"
 _MARKS = r".,;:!?。、\n"
 _SPACED_GAP = rf"(?:[^\s*_{_MARKS}]+%s){{0,6}}?"  # no sign of it may be one of the joint
 _UNSPACED_GAP = rf"[^{_MARKS}]{{0,20}}?"
+# Marks of emphasis are no part of a word, joints of a name are: "_vielleicht_", "not_vielleicht".
+_BEGINS, _ENDS = r"(?<![^\W_]|[#@/])(?<!\w-)(?<![^\W_]_)", r"(?![^\W_]|-\w|_[^\W_])"
 _ANCHORS = {"^": r"\A[\W_]*", "$": r"(?=[\W_]*\Z)", "?": r"(?=[^?]*\?[\W_]*\Z)"}
 
 
@@ -47,9 +49,7 @@ class Language(Frozen):
     spellings: dict[str, str] = Field(default_factory=dict)  # how a letter may be written, too
     words: Table
     hedges: Table
-    endings: str = (
-        ""  # of a script that does not part words: a class of letters that say nothing in a comparison
-    )
+    endings: str = ""  # of such a script: a class of letters that say nothing in a comparison
     gloss: Table  # English words to those that say the same
 
     @cached_property
@@ -85,7 +85,7 @@ class Language(Frozen):
 
     def _pattern(self, phrases: Iterable[str]) -> re.Pattern[str]:
         whole = "|".join(sorted(map(self._phrase, phrases), key=len, reverse=True)) or r"(?!)"
-        return re.compile(whole if self.letters else rf"(?<![\w#@/])(?<!\w-)(?:{whole})(?!\w|-\w)")
+        return re.compile(whole if self.letters else f"{_BEGINS}(?:{whole}){_ENDS}")
 
     def _phrase(self, phrase: str) -> str:
         """A phrase as a regular expression. Raises ValueError naming it."""

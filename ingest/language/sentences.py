@@ -22,6 +22,9 @@ _ITEM = re.compile(r"(?:[a-z]\)|[ivx]{1,4}[.)])\s+\S")  # the letter or Roman nu
 _LINE_START = re.compile(r"(?:[-*+•#|>]|\d{1,3}[.)]\s|```|~~~| {4}|\t)")
 # Wrapped lines are of about one length; a shorter line ends something, a longer one was never wrapped.
 _WRAPPED = range(45, 111)
+# Not the sign of a query ("/x?a=b"), of a type ("int?.name") or of a name in code ("`valid?`").
+_ASKED = re.compile(r"[?？؟‽⁇⁈⁉](?![`=]|[a-z0-9_]|\w+=|\.\w)")
+_BROKEN = re.compile(r"[^.!?…:;|。！？\s\"\'”’)\]*_`][\"\'”’)\]*_`]{0,4}[ \t]*(?:\n[ \t]*[a-zß-ÿ]|\S)\Z")
 
 
 def sentences(text: str, longest: int | None = LONGEST) -> list[tuple[int, int]]:
@@ -44,6 +47,18 @@ def sentences(text: str, longest: int | None = LONGEST) -> list[tuple[int, int]]
             start = match.end()
     _add(found, text, start, len(text), longest)
     return found
+
+
+def without_questions(text: str) -> str:
+    """The text with dots for the words of each sentence that asks, also one that is cut or broken at short lines: what
+    a text asks, it does not say. Offsets hold. Linear."""
+    pieces, asks, begins = list[str](), False, len(text)
+    for start, end in reversed(sentences(text) if _ASKED.search(text) else ()):
+        goes_on = asks and _BROKEN.search(text, max(start, end - 5), begins + 1)
+        asks = bool(goes_on or _ASKED.search(text, start, end))
+        pieces += (text[end:begins], re.sub(r"\w", "·", text[start:end]) if asks else text[start:end])
+        begins = start
+    return "".join((text[:begins], *reversed(pieces)))
 
 
 def _line_ends(text: str, line: int, end: int, after: int) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
@@ -35,6 +35,8 @@ ENGLISH = "english"
 _MANY = 40  # words of which one of English prose is a function word
 _LETTERS = re.compile(r"(?<![\w./@:])[^\W\d_]+(?![\w/]|\.\w)")
 _PLAIN_WORD = re.compile(r"(?<![\w./:-])[a-z]{3,}(?![\w/:(=_-])")
+# Small letters; spaces for all but dots and slashes, beside which words are of addresses and files ("example.com").
+_SPACED = bytes(ord(chr(code).lower()) if chr(code).isalpha() or code in b"./" else 32 for code in range(256))
 _IDEOGRAPHS = "\u2e80"  # from here on one character is a word
 
 
@@ -47,9 +49,7 @@ class Kind(StrEnum):
     NUMBER = "number"
     WORD = "word"
     NAME = "name"  # capitalised within a sentence
-    IDENTIFIER = (
-        "identifier"  # of several parts: camelCase, snake_case, kebab-case, dotted, letters with digits
-    )
+    IDENTIFIER = "identifier"  # of several parts: camelCase, snake_case, dotted, letters with digits
 
 
 class Word(NamedTuple):
@@ -158,16 +158,17 @@ def telling(text: str) -> Counter[str]:
     return count
 
 
-def is_plain_english(text: str, words: Iterable[str]) -> bool:
-    """Whether nothing in a text tells another language: most texts, in a millionth of a second. `words` are its words
-    in small letters."""
-    return text.isascii() and _TELLING.isdisjoint(words)
+def is_plain_english(text: str) -> bool:
+    """Whether nothing in a text tells another language: most texts, in a few millionths of a second."""
+    return text.isascii() and _TELLING.isdisjoint(
+        f"{text} ".encode().translate(_SPACED).replace(b"..", b" ").replace(b". ", b" ").split()
+    )
 
 
-def language_of(text: str) -> str:
+def language_of(text: str, untold: str = ENGLISH) -> str:
     """Which language the function words of a text are of; English when no other language has more of them, and at
-    least two, "unknown" of many words without one of English. Of a text in other letters than Latin ones the script, or
-    "japanese" or "chinese". Linear."""
+    least two, and `untold` of many words without one of English: a claim that nobody can read, a source of data alone.
+    Of a text in other letters than Latin ones the script, or "japanese" or "chinese". Linear."""
     if not text.isascii() and (script := _script_of(text)):
         return script
     count = telling(text)
@@ -175,7 +176,7 @@ def language_of(text: str) -> str:
     most = max(count, key=lambda language: count[language], default="")
     if count[most] >= 2 and count[most] > english:
         return most
-    return ENGLISH if english or len(_PLAIN_WORD.findall(text)) < _MANY else "unknown"
+    return ENGLISH if english or len(_PLAIN_WORD.findall(text)) < _MANY else untold
 
 
 def respelled(word: str, spellings: Mapping[str, str]) -> str:
@@ -185,9 +186,9 @@ def respelled(word: str, spellings: Mapping[str, str]) -> str:
 
 def _script_of(text: str) -> str:
     """What most letters are that are no Latin ones; empty where these are few. A letter that is a word is two."""
-    letters = (unicodedata.name(letter, "") for letter in text if letter.isalpha())
-    scripts = Counter(name.partition(" ")[0].lower() for name in letters)
-    latin = scripts.pop("latin", 0)
+    odd = [letter for letter in text if letter > "\x7f" and letter.isalpha()]
+    scripts = Counter(unicodedata.name(letter, "").partition(" ")[0].lower() for letter in odd)
+    latin = scripts.pop("latin", 0) + sum(map(str.isalpha, text)) - len(odd)
     if latin > sum(scripts.values()) + scripts["cjk"]:
         return ""
     if scripts["hiragana"] or scripts["katakana"]:
@@ -229,4 +230,4 @@ def _load() -> _Lists:
 
 # A constant read once from the package's own data file.
 LISTS = _load()
-_TELLING = frozenset(LISTS.foreign)
+_TELLING = frozenset(map(str.encode, LISTS.foreign))

@@ -19,7 +19,7 @@ from operator import itemgetter
 
 from vouchgate.ingest.contradictions.lists import LISTS as OPPOSITES
 from vouchgate.ingest.contradictions.lists import root_of
-from vouchgate.ingest.language.sentences import sentences
+from vouchgate.ingest.language.sentences import sentences, without_questions
 from vouchgate.ingest.language.terms import Kind, words_of
 from vouchgate.ingest.support.binding import binding
 from vouchgate.ingest.support.durations import durations
@@ -49,12 +49,16 @@ _TITLED = 0.8  # of a word's weight in the choice of the place, when only the ti
 class SourceText:
     """A source as statements are laid over it. Built in time linear in its text.
 
-    `title` is what the whole text is about; `given` are words that count as said beside it: the project's own name in
-    the record of a project.
+    What it asks is left out. `title` is what the whole text is about; `given` are words that count as said beside it:
+    the project's own name in the record of a project.
     """
 
     def __init__(self, text: str, title: str = "", given: str = "") -> None:
-        self.text = text
+        if not re.match(
+            r"\W*(how|wh)", title, re.IGNORECASE
+        ):  # "Why does it rain?" names what the text is about
+            title = without_questions(title)
+        self.text = text = without_questions(text)
         self.spans = sentences(text)
         self.words = tuple(words_of(text))
         self.titled = frozenset(

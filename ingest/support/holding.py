@@ -15,14 +15,13 @@ from vouchgate.ingest.claims.citation import Citation, CitationType
 from vouchgate.ingest.claims.source import TEXT_CHARACTERS, Found, Held, Stance
 from vouchgate.ingest.contradictions.match import Contradiction
 from vouchgate.ingest.contradictions.rules import contradictions
-from vouchgate.ingest.language.languages import load_languages
 from vouchgate.ingest.language.terms import ENGLISH, language_of
 from vouchgate.ingest.language.words import NAME
 from vouchgate.ingest.support import passages, turns
 from vouchgate.ingest.support.address import unsaid
 from vouchgate.ingest.support.alignment import SourceText
 from vouchgate.ingest.support.glossed import stances_in
-from vouchgate.ingest.support.prepared import PreparedSource, PreparedTexts
+from vouchgate.ingest.support.prepared import READ_BY_GLOSS, PreparedSource, PreparedTexts
 from vouchgate.ingest.support.quotation import Quotation, look_up, stretches
 from vouchgate.ingest.support.record import Record, read_record
 from vouchgate.ingest.support.scope import Said, said_by
@@ -37,8 +36,6 @@ _SAYS = {Stance.UNKNOWN: 0, Stance.SILENT: 1, Stance.SPEAKS: 2, Stance.STATES: 3
 _CODED, _OUTER = re.compile(r"`(\w+)"), re.compile(r"(\w+)\[")
 _WAYS = re.compile(r"\b(above|after|before|below|from|into|over|than|to|under|until) (?:an? |the )?`?(\w+)")
 _BOUNDS = {"about", "exactly", "fewer", "least", "less", "more", "most", "only", "up", "without"}
-# Beside English those that have lists of negation, modality and quantifiers.
-_READ_BY_GLOSS = {language.name.lower(): language for language in load_languages().values()}
 
 
 def hold(
@@ -123,7 +120,7 @@ def held_against(  # noqa: PLR0917  (what a source is held against by, all of it
     if unreadable := _unreadable(said, found, ready):
         return (Held(start=0, end=len(said.text), stance=Stance.UNKNOWN, score=0.0, why=unreadable),)
     if ready.language != ENGLISH:
-        return tuple(stances_in(said, ready.text, _READ_BY_GLOSS[ready.language]))
+        return tuple(stances_in(said, ready))
     record, source, sent = ready.record, ready.source, said
     if found.form == "turn":
         said = turns.addressed(said, found.who)
@@ -218,5 +215,5 @@ def _unreadable(said: Said, found: Found, ready: PreparedSource) -> str:
     if not ready.source.words:
         return "no_text"
     formed = ready.record or found.who or found.citation.type == CitationType.SYMBOL
-    known = ready.language == ENGLISH or (ready.language in _READ_BY_GLOSS and not formed)
-    return "" if known and ready.language == language_of(said.text) else "language"
+    known = ready.language == ENGLISH or (ready.language in READ_BY_GLOSS and not formed)
+    return "" if known and ready.language == language_of(said.text, "unknown") else "language"

@@ -20,9 +20,7 @@ from vouchgate.ingest.support.topic import PARTS, WEIGHTS, content_words
 GAP = "\n\n"  # between passages that do not follow one another
 _SATURATION = 1.2  # BM25's k1: how soon more of the same word adds nothing
 _LENGTH = 0.5  # BM25's b: how much a long sentence is held back
-_IN_TITLE = (
-    0.5  # a word of the title is what the whole text is about, and the title is kept beside the excerpt
-)
+_IN_TITLE = 0.5  # a word of the title is what the whole text is about, and is kept beside the excerpt
 _WEAK = 0.15  # of the best rank; sentences below have a common word or two by chance
 _NEIGHBOUR = 0.25  # of a neighbour's rank: a sentence among others that fit is rather the place
 

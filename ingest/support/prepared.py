@@ -11,6 +11,8 @@ from functools import cached_property
 from threading import Lock
 
 from vouchgate.ingest.claims.source import Form, Found, PackedText
+from vouchgate.ingest.contradictions.glossed import GlossWord, glossed
+from vouchgate.ingest.language.languages import load_languages
 from vouchgate.ingest.language.terms import language_of
 from vouchgate.ingest.support.alignment import SourceText
 from vouchgate.ingest.support.passages import RankedText
@@ -22,6 +24,8 @@ from vouchgate.ingest.support.turns import asserted
 # Of all texts that are ready at a time, at some 110 bytes each: two of the longest that is read, and some short ones.
 MOST_CHARACTERS = 500_000
 _SAMPLE = 20_000  # characters of a source by which its language is told
+# Beside English those that have lists of negation, modality and quantifiers.
+READ_BY_GLOSS = {language.name.lower(): language for language in load_languages().values()}
 
 
 class PreparedSource:
@@ -54,12 +58,20 @@ class PreparedSource:
     @cached_property
     def ranked(self) -> RankedText:
         """As its passages are chosen."""
+        if self.source.text != self.text:  # what it asks is shown, too
+            return RankedText(self.text)
         return RankedText(self.text, self.source.words, self.source.spans)
 
     @cached_property
     def language(self) -> str:
         """Which language it is written in."""
         return language_of(self.text[:_SAMPLE])
+
+    @cached_property
+    def glossed(self) -> list[list[GlossWord]]:
+        """Its sentences, in one of `READ_BY_GLOSS`."""
+        language = READ_BY_GLOSS[self.language]
+        return [glossed(self.source.text[slice(*span)], language) for span in self.source.spans]
 
     @cached_property
     def folded(self) -> Folded:

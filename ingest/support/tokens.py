@@ -131,9 +131,7 @@ class Lists:
     former: frozenset[str]
     reported: frozenset[str]
     telling: frozenset[str]  # keys of what may be said of a clause and changes nothing: decided, known, true
-    opening: frozenset[
-        str
-    ]  # with which a clause begins behind "that", where it does not tell which thing is meant
+    opening: frozenset[str]  # of a clause behind "that", where it does not tell which thing is meant
     articles: frozenset[str]
     pronouns: frozenset[str]  # that stand for a subject named before
     definite: frozenset[str]  # before a thing named already

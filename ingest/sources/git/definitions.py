@@ -61,8 +61,8 @@ def _told(node: ast.stmt, name: str, owner: ast.AST | None) -> Iterator[tuple[st
             if each == name and isinstance(owner, ast.ClassDef | None):
                 yield from (("named", "", ast.Constant("constant")), ("value", "", value))
         return
-    called = {ast.unparse(each).partition("(")[0].rpartition(".")[2] for each in node.decorator_list}
-    if node.name != name or called & {"overload", "setter", "deleter"}:  # of what is defined beside it
+    called = (ast.unparse(each).partition("(")[0].rpartition(".")[2] for each in node.decorator_list)
+    if node.name != name or not {"overload", "setter", "deleter"}.isdisjoint(called):  # of one beside it
         return
     if isinstance(node, ast.ClassDef):
         kind = "class"

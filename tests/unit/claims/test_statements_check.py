@@ -142,6 +142,13 @@ def test_what_says_more_than_where_to_look_is_no_pointer(claim: str) -> None:
     assert decided(claim, *texts).rule != "pointer"
 
 
+def test_what_a_source_asks_covers_nothing() -> None:
+    made = decided(
+        "Per ADR-1 the relay keeps mail for 30 days.", "Does the relay keep mail for 30 days? Hardly."
+    )
+    assert (made.rule, made.tier) == ("uncovered", Tier.QUEUED)
+
+
 def test_what_is_spoken_of_waits_where_the_policy_says_so() -> None:
     claim = "Per ADR-1 the relay keeps the mail of customers for 30 days and sends it by Postfix afterwards."
     for policy, rule in ((POLICY, "spoken_of"), (STRICT, "ungrounded")):

@@ -11,7 +11,7 @@ from vouchgate.ingest.checks.language import judge as judge_language
 from vouchgate.ingest.citations import given_citation
 from vouchgate.ingest.claims.citation import CitationType
 from vouchgate.ingest.claims.claim import Claim, MemoryType, Source
-from vouchgate.ingest.claims.source import Found, Stance, Standing
+from vouchgate.ingest.claims.source import Found, Held, Stance, Standing
 from vouchgate.ingest.contradictions.glossed import contradicted_in_another_language
 from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.ingest.dedup.relation import Relation, relation
@@ -49,6 +49,12 @@ fr undecided_suggestion Et si on découpait la table ?
 fr technical_hedge La requête peut parfois échouer.
 fr approximation L'import dure environ 40 minutes.
 fr no_hedge La fuite de mémoire est corrigée.
+de personal_speculation Der Port ist _vielleicht_ offen, und __das__ reicht.
+de no_hedge Der Schalter ist_vielleicht_offen ist an, und der alte ist es nicht.
+de no_hedge Renewed CA certificate in staging; CA bundle path: /etc/ssl/certs.
+de no_hedge Set MAG sensor to 3, says the CA of San Jose.
+de no_hedge Die CA läuft 2027 ab, und das ist so.
+de approximation Der Import dauert ca. 40 Minuten, nicht mehr.
 es personal_speculation Creo que la caché está vieja.
 es admitted_uncertainty No sé si la clave se usa todavía.
 es no_hedge La clave no se usa y está borrada.
@@ -66,6 +72,7 @@ ja personal_speculation キャッシュは古いと思います。
 ja technical_hedge 高負荷時にはクエリが遅くなることがある。
 ja approximation 移行には約４０分かかる。
 en no_hedge Per the notes of de Vries, the la Mancha server is gone.
+fr admitted_uncertainty J'ignore l'origine d'un bug.
 en no_hedge The El Paso office opened, and the die is cast.
 """
 MIXED = "The cache is stale. Ich glaube, das ist der Fehler. The fix is merged."
@@ -167,7 +174,23 @@ def test_a_long_memory_in_chinese_contradicts_another_one() -> None:
     assert found.relation is Relation.CONFLICT
 
 
+DATA = [
+    "argon",
+    "boron",
+    "carbon",
+    "copper",
+    "helium",
+    "indium",
+    "iron",
+    "krypton",
+    "lithium",
+    "neon",
+    "nickel",
+]
 TEXTS = {
+    "data": "".join(f'"{one}-{other}-{one}": "^1.0",\n' for one in DATA for other in DATA[:5]),
+    "pt": "**O serviço guarda os nomes em texto simples?** Não.\nO serviço apaga as chaves\na cada hora? Não.",
+    "es": '"El servicio guarda los nombres en texto plano?" No. El servicio borra las claves (cada hora?).',
     "de": "Der Dienst speichert keine Namen. Die Sitzung endet nach 30 Minuten. Speichert er Adressen?",
     "zh": "服务不保存用户姓名。会话在30分钟后结束。保存地址？",
     "fi": "Palvelu ei tallenna nimiä. Istunto päättyy, ja se ei ole totta että hän on tai oli siellä.",
@@ -182,27 +205,39 @@ de unknown The service keeps no names.
 zh states 会话在30分钟后结束。
 zh refutes 服务保存用户姓名。
 zh unknown 保存地址。
+pt silent O serviço guarda os nomes em texto simples.
+pt silent O serviço apaga as chaves.
+es silent El servicio guarda los nombres en texto plano.
+es silent El servicio borra las claves (cada hora).
+data silent The service listens on port 8080.
+data speaks The file names helium-iron-helium.
 fi unknown Palvelu ei tallenna nimiä.
 """
 
 
-def test_stances() -> None:
+def held(text: str, source: str) -> tuple[Held, ...]:
     url = given_citation(CitationType.URL, "https://docs.example/")
+    there = {"citation": url, "source_id": url.value, "standing": Standing.IN_FORCE, "detail": "It is there."}
+    return hold(text, (), Found(**there, text=source)).held or ()
+
+
+def test_stances() -> None:
     for code, expected, text in rows(STANCES):
-        found = Found(
-            citation=url,
-            source_id=url.value,
-            standing=Standing.IN_FORCE,
-            detail="It is there.",
-            text=TEXTS[code],
-        )
-        (one,) = hold(text, (), found).held or ()
+        (one,) = held(text, TEXTS[code])
         assert one.stance is Stance(expected), text
+
+
+def test_words_that_are_everywhere_are_looked_up_so_often_and_no_more() -> None:
+    said = "Der Dienst speichert keine Namen von Kunden in Rom. "
+    every = held(said * 150, said * 3_800)
+    assert (every[0].stance, every[0].why) == (Stance.STATES, "")
+    assert (every[-1].stance, every[-1].why) == (Stance.UNKNOWN, "language")
 
 
 UNREAD = """
 cyrillic Кэш устарел, потому что сервер не удаляет записи.
 hangul 캐시가 오래되어 서버가 응답하지 않습니다.
+italian *Il* *server* *non* *scrive* *i* *nomi* *nel* *registro* *della* *macchina*.
 italian Il servizio non scrive i nomi nel registro della macchina.
 finnish Palvelu ei tallenna nimiä, ja se on totta tai ei.
 """

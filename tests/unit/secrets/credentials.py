@@ -104,6 +104,7 @@ VALUES: dict[str, list[str | tuple[str, str]]] = {
     "Password named after it": [
         ("The portal uses {} as password.", "Harbour!2025-Gate"),
         ("root signs in with {} as its passphrase", "quince!harbour-77"),
+        ("The portal uses {} as its password", "sha-256-Harbour!25"),
     ],
     "PIN": [
         ("The PIN of the debit card is {}.", "4482"),
@@ -146,6 +147,10 @@ HARMLESS = [
         "password: required",
         "The password is hashed with argon2id",
         "password: PBKDF2-HMAC-SHA256",
+        "Postgres is set to scram-sha-256 for password auth.",
+        "The service uses SCRAM-SHA-256 for password authentication.",
+        "The service uses `PBKDF2-HMAC-SHA512` as its password",
+        "Vault uses argon2id-v1.3 as its password scheme.",
         "token: RS256",
     ),
     *(

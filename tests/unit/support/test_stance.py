@@ -223,6 +223,7 @@ def test_one_more_text_never_takes_a_name_or_number_away(source: str) -> None:
         "Relay Keeps Mail " * 30_000,
         "relay-keeps-mail " * 20_000,
         "not " * 60_000,
+        ("relay? " * 70 + "relay " * 80) * 250,
         "(" * 300_000,
     ],
     ids=lambda text: text[:12],
@@ -256,6 +257,41 @@ def test_what_is_said_only_as_possible_or_former_or_reported_is_not_stated(
     found = one(claim, source)
     assert (found.stance, found.why) == (SPEAKS, why)
     assert one(source, source).stance is STATES  # said in the same way, it is
+
+
+PLAIN_TEXT = "The service stores names in plain text."
+ASKING = (
+    "The service stores names in plain text? No, it never does.",
+    "**Does the service store names in plain text?** No.",
+    'Q: "Does the service store names in plain text?" asked the auditor. It does not.',
+    "(Does the service store names in plain text?) No.",
+    "## Does the service store names in plain text?\n\nThe service stores names as hashes.",
+    "- Service stores names in plain text? No\n- Service signs mail? Yes",
+    "| Service stores names in plain text? | No |\n| Service signs mail? | Yes |",
+    "May the service store names in plain text？ No.",
+    "The service stores names in plain text\nand nowhere else? No.",
+    "Is it so that the service, " + "as some of its users feared, " * 18 + "stores names in plain text? No.",
+    "The service stores names. In plain text? No.",
+    "# The service stores names\n\nIt is so.\n\n# In plain text?\n\nNo.",
+    "Which service stores names in plain text?No, none does.",
+)
+SAYING = (
+    "How are names kept? The service stores names in plain text.",
+    "Does the service store names in plain text? Yes: the service stores names in plain text.",
+    "The service stores names in plain text. Should it hash them?",
+    "The service stores names in plain text (https://docs.example/names?sort=no).",
+    "Is it safe?\nThe service stores names in plain text.",
+    "The `names?` of the service: it stores names in plain text.",
+)
+
+
+def test_what_a_source_asks_it_does_not_state() -> None:
+    for source in ASKING:
+        assert one(PLAIN_TEXT, source).stance is SILENT, source
+    for source in SAYING:
+        assert one(PLAIN_TEXT, source).stance is STATES, source
+    assert one(PLAIN_TEXT, "It stores names as hashes.", "Does the service use plain text?").stance is SILENT
+    assert one("The relay keeps mail.", "It keeps mail.", "What is the relay?").stance is STATES
 
 
 def test_a_subject_that_the_source_never_names_is_not_covered() -> None:
