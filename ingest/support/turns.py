@@ -2,10 +2,9 @@
 nothing of that kind. Pure, linear; its words are in `[turns]` of `stance.toml`.
 
 "The limit is 500" in a turn shows that somebody said so. So a statement is held against a turn by its form, too. A
-sentence of the turn is understood whole or not at all: some words that change nothing, "I", one of the verbs, and a
-phrase, of which every word counts; another such clause behind "and I"; a reason or a request. What else a joint, a
-comma or another subject brings is part of no wish that is known, and the claim waits. What is asked, supposed, quoted
-or handed over for somebody else is blanked out before.
+sentence of the turn is understood whole or not at all: "I", one of the verbs, and a phrase of which every word counts;
+another such clause behind "and I"; a reason or a request. What else a joint, a comma or another subject brings is no
+wish that is known, and the claim waits. What is asked, supposed, quoted or handed over is blanked out before.
 """
 
 from __future__ import annotations
@@ -27,51 +26,46 @@ OF_PERSON = "of_person"  # what a person wants or said, which no tool knows
 _LISTS = read_data("stance.toml")["turns"]
 _SMALL = {name: frozenset(words) for name, words in _LISTS.items()}
 _COUNTED = _SMALL["relating"] | _SMALL["against"] | _SMALL["denials"]  # they limit what is wanted, or deny it
+_LIMITS = _COUNTED | _SMALL["joints"]
 _VERBS = {form: kind for kind, forms in _LISTS["verbs"].items() for form in forms}
 _BASE = {form for form in _VERBS if f"{form}s" in _VERBS}
 _THIRD = {form for form in _VERBS if form[-1] == "s" and form[:-1] in _VERBS}  # "she likes"
-_SPOKEN: dict[str, str] = _LISTS["spoken"]
 
 
-def _any_of(*names: str, but: str = "") -> str:
+def _any(*names: str, but: str = "") -> str:
     listed = {word for name in names for word in (_VERBS if name == "verbs" else _LISTS[name])}
     words = listed.difference(_SMALL[but], _THIRD) if but else listed
     return "(?:" + "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True)) + r")(?!\w)"
 
 
-_LEADING = rf"(?:{_any_of('greetings')} [\w-]+|{_any_of('fillers', 'leads')})"
-_LEAD = re.compile(rf"(?:{_LEADING}[,:]? )+(?=i |my (?:fav|pref))|(?:{_LEADING}[,:] )+")
-_TAIL = re.compile(rf"(?:,? {_any_of('tails')})+\Z")
-_FIRST = re.compile(rf"({_any_of('relating')} [^,;]+), (?=i |my )")  # "For recipes, I …"
+_LEADING = rf"(?:{_any('greetings')} [\w-]+|{_any('fillers', 'leads')})"
+_LEAD = re.compile(rf"\A(?:(?:{_LEADING}[,:]? )+(?=i |my (?:fav|pref))|(?:{_LEADING}[,:] )+)")
+_TAIL = re.compile(rf"(?:,? {_any('tails')})+\Z")
+_FIRST = re.compile(rf"({_any('relating')} [^,;]+), (?=i |my )")  # "For recipes, I …"
 _NEXT = re.compile(r"(?:[,;] and|[,;]| and| &) (?=i |my )")
-_SMALL_WORDS = rf"(?:(?:{_any_of('between', 'denials')} )*)"
-_WISH = re.compile(rf"i ({_SMALL_WORDS})({_any_of('verbs')}) (.+)")
+_BETWEEN = rf"(?:(?:{_any('between', 'denials')} )*)"
+_WISH = re.compile(rf"i ({_BETWEEN})({_any('verbs')}) (.+)")
 _FAVOURITE = re.compile(r"my (?:favou?rite|preferred) ([\w -]{1,60}?) ((?:is|are) .+)")
-_VERB = re.compile(rf"{_SMALL_WORDS}({_any_of('verbs')})")
+_VERB = re.compile(rf"{_BETWEEN}({_any('verbs')})")
 # "I prefer pnpm and dislike yarn": one word is no clause, whose subject may want the second.
-_GOES_ON = re.compile(
-    rf"(i {_SMALL_WORDS}{_any_of('verbs')} [\w-]+) and (?={_SMALL_WORDS}{_any_of('verbs', but='nouns')} )"
-)
-_REASON = re.compile(rf" because(?!\w)|,? so (?={_any_of('requests')})|, (?=please {_any_of('requests')})")
-_RATHER = re.compile(
-    rf"((?:(?!and )[^ ,;]+ )+)(?:(?P<over>over)|{_any_of('instead')}) ((?:(?!and )[^ ,;]+ ?)+)"
-)
-_DOES = re.compile(rf"((?:\Ai| and) {_SMALL_WORDS})({'|'.join(verb[:-1] for verb in _THIRD)})s(?!\w)")
+_MORE = rf"(?={_BETWEEN}{_any('verbs', but='nouns')} )"
+_GOES_ON = re.compile(rf"(i {_BETWEEN}{_any('verbs')} [\w-]+) and {_MORE}")
+_REASON = re.compile(rf",? because(?!\w)|,? so (?={_any('requests')})|, (?=please {_any('requests')})")
+_RATHER = re.compile(rf"(.+?) (?:over|({_any('instead')})) (.+)")
+_DOES = re.compile(rf"((?:\Ai| and) {_BETWEEN})({'|'.join(verb[:-1] for verb in _THIRD)})s(?!\w)")
 _TELLING = re.compile(
-    rf" (?:(?:{_any_of('telling', 'stating')}),?:? that(?!\w)|{_any_of('telling')},?:?(?! {_any_of('relating')})) ?"
+    rf" (?:(?:{_any('telling', 'stating')}),?:? that(?!\w)|{_any('telling')},?:?(?! {_any('relating')})) ?"
 )
 _ONESELF = re.compile(r"^(i|my) (?:she|he|they) ")
 _UNASSERTED = re.compile(
-    rf"(?<!\w){_any_of('unasserted')}|[\"“”„«»`]|^[ \t]*>|(?<!\w)'[^']+'(?!\w)|\?[\s)!]*\Z", re.M
+    rf"(?<!\w){_any('unasserted')}|[\"“”„«»`]|^[ \t]*>|(?<!\w)'[^']+'(?!\w)|\?[\s)!]*\Z", re.M
 )
-_TAKING_BACK = re.compile(rf"(?<!\w)(?:{_any_of('taking_back')}|(?:{'|'.join(_LISTS['rewording'])}))")
-_HANDING_OVER = re.compile(
-    rf"(?:(?:{_any_of('polite')},? )*|.*(?<!\w){_any_of('asking')} ){_any_of('handing_over')}", re.S
-)
-_LIMITING = re.compile(
-    rf"[\W_]*(?:{_any_of('resuming')},? )?{_any_of('relating', 'against', 'denials', 'telling')}"
-)
-_PERSONAL = re.compile(rf"(?<!\w){_any_of('verbs', 'own')}")
+_TAKING_BACK = re.compile(rf"(?<!\w)(?:{_any('taking_back')}|(?:{'|'.join(_LISTS['rewording'])}))")
+_ASKING = rf"(?:\A(?:{_any('polite')},? )*|(?<!\w){_any('asking')} )"
+_HANDING_OVER = re.compile(_ASKING + _any("handing_over"))
+_LIMIT = _any("relating", "against", "denials", "telling")  # "I like tabs. Only in Makefiles."
+_LIMITING = re.compile(rf"[\W_]*(?:{_any('resuming')},? )?{_LIMIT}")
+_PERSONAL = re.compile(rf"(?<!\w){_any('verbs', 'own')}")
 
 
 class _Wish(NamedTuple):
@@ -98,10 +92,10 @@ def asserted(text: str) -> str:
     for start, end in () if _TAKING_BACK.search(plain) else sentences(text):
         lead, colon, _ = plain[start:end].partition(":")
         goes_on = last and last[-1] not in ".!?" and not text[start].isupper()
-        if goes_on or _LIMITING.match(plain, start, end):  # "I like tabs. Only in Makefiles."
+        if goes_on or _LIMITING.match(plain, start, end):
             kept[before:start] = " " * (start - before)
         before, last = start, plain[start:end]
-        if _HANDING_OVER.match(last) or (colon and lead.strip() not in _SMALL["leads"]):
+        if _HANDING_OVER.search(last) or (colon and lead.strip() not in _SMALL["leads"]):
             break  # from here on the words may be anybody's
         if not (goes_on or _UNASSERTED.search(last)):
             kept[start:end] = text[start:end]
@@ -131,19 +125,18 @@ def limited(held: Iterable[Held], said: Said, found: Found, turn: str) -> Iterat
             wishes.setdefault(wish._replace(phrase=phrase), set()).add(beside)
     for one in held:
         of = next((each for each in about if each.start <= one.start < each.end), None)
+        part = said.text[max(one.start, of.then if of else 0) : one.end]
         why = ""
         if one.stance not in (Stance.STATES, Stance.SPEAKS):
             pass  # less than it may show
         elif found.form == "tool_output":
-            why = OF_PERSON if _PERSONAL.search(_plain(said.text[one.start : one.end])) else ""
+            why = OF_PERSON if _PERSONAL.search(_plain(part)) else ""
         elif of is None:
             why = NOT_OWN
         elif of.own:
-            clause = _clause(said.text[max(one.start, of.then) : one.end])
-            why = "" if _wants(wishes, f"{of.own.lower()} {clause}") else NOT_OWN
-        else:  # the sentence by itself, or all that is told with it
-            told = (said.text[max(one.start, of.then) : one.end], said.text[of.then : of.end])
-            why = "" if any(_tells(spoken, _clause(each)) for each in told) else NOT_OWN
+            why = "" if _wants(wishes, f"{of.own.lower()} {_clause(part)}") else NOT_OWN
+        elif not (_tells(spoken, part) or _tells(spoken, said.text[of.then : of.end])):
+            why = NOT_OWN
         yield one.model_copy(update={"stance": Stance.SPEAKS, "why": why}) if why else one
 
 
@@ -162,15 +155,13 @@ def _preferred(wish: _Wish) -> tuple[str, ...]:
     if two is None or wish.verb != "prefer" or wish.denied:
         return wish.phrase
     less, rest = two[1].split(), two[3].split()
-    alike = len(less) == len(rest) and any(
-        less[-1].endswith(end) and rest[-1].endswith(end) for end in _LISTS["alike"]
-    )
-    return tuple(less) if (alike or not two["over"]) and _COUNTED.isdisjoint(less + rest) else wish.phrase
+    alike = any(less[-1].endswith(end) and rest[-1].endswith(end) for end in _LISTS["alike"])
+    return tuple(less) if (alike or two[2]) and _LIMITS.isdisjoint(less + rest) else wish.phrase
 
 
 def _tells(spoken: Collection[tuple[str, ...]], told: str) -> bool:
     """Whether somebody who says these sentences says of themselves what is told of them."""
-    words = _as_spoken(_words(told))
+    words = _as_spoken(_words(_clause(told)))
     if words[:1] != ("i",) or len(words) < 3:
         return words in spoken
     verb = words[1]
@@ -186,7 +177,7 @@ def _tells(spoken: Collection[tuple[str, ...]], told: str) -> bool:
 
 def _as_spoken(words: Iterable[str]) -> tuple[str, ...]:
     """What is said of a speaker in their words: "their" is "my", and "my" is the agent's."""
-    return tuple(_SPOKEN.get(word, word) for word in words)
+    return tuple(_LISTS["spoken"].get(word, word) for word in words)
 
 
 def _about_speaker(said: Said, who: str) -> list[_Subject]:
@@ -217,12 +208,11 @@ def _spoken(sentence: str) -> str:
     don't want it because it is cheap" may be said by one who wants it, and "so keep it to code" limits."""
     clause = _clause(sentence)
     if (reason := _REASON.search(clause)) is not None:
-        limits = _SMALL["against"] if reason[0] == " because" else _COUNTED
-        limited = (limits | _SMALL["joints"]).intersection(_words(clause[reason.end() :]))
-        if not limited and _SMALL["denials"].isdisjoint(_words(clause[: reason.start()])):
+        limits = _SMALL["against"] | _SMALL["joints"] if reason[0].endswith("because") else _LIMITS
+        denied = not _SMALL["denials"].isdisjoint(_words(clause[: reason.start()]))
+        if not denied and limits.isdisjoint(_words(clause[reason.end() :])):
             clause = _TAIL.sub("", clause[: reason.start()])
-    lead = _LEAD.match(clause)
-    return clause[lead.end() if lead else 0 :]
+    return _LEAD.sub("", clause, count=1)
 
 
 def _wishes(clause: str) -> list[tuple[_Wish, frozenset[str]]]:
@@ -230,14 +220,11 @@ def _wishes(clause: str) -> list[tuple[_Wish, frozenset[str]]]:
     may leave out but not add; nothing where a word of it is not understood."""
     first = _FIRST.match(clause)
     clause = _GOES_ON.sub(r"\1 and i ", clause[first.end() if first else 0 :])
-    found = []
-    for each in _NEXT.split(clause):
-        if (wish := _wish(each, _words(first[1]) if first else [])) is None:
-            return []
-        found.append(wish)
-    if len(found) > 1 and not all(_COUNTED.isdisjoint(wish.phrase) for wish, _ in found):
-        return []  # "… when Bob calls and I …", "I … and I … in winter": of which clause that is, nobody knows
-    return found
+    parts = _NEXT.split(clause)
+    found = [wish for each in parts if (wish := _wish(each, _words(first[1]) if first else []))]
+    # "… when Bob calls and I …", "I … and I … in winter": of which clause that is, nobody knows.
+    apart = len(parts) == 1 or all(_COUNTED.isdisjoint(wish.phrase) for wish, _ in found)
+    return found if apart and len(found) == len(parts) else []
 
 
 def _wish(clause: str, before: list[str]) -> tuple[_Wish, frozenset[str]] | None:
