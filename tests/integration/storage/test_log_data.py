@@ -199,7 +199,7 @@ def recorded(store: Store, directory: Path) -> None:
         assert isinstance(kept, tuple)
         made.append(kept[0]["id"])
         decided = {
-            "digest": digest_of(row["text"]),
+            "digest": digest_of(f"I like {drink}."),
             "body": b"",
             "kept_until": NOW + 400 * DAY,
             "renewed_from": NOW,
