@@ -273,7 +273,7 @@ class RecordsPolicy(Frozen):
 
     characters: int = Field(default=MAX_RECORD_CHARACTERS, ge=1, le=MAX_RECORD_CHARACTERS)  # of one
     per_minute: int = Field(default=600, ge=0)  # of one token; 0: no limit
-    kept: int = Field(default=10_000, ge=1, le=1_000_000)  # of one owner
+    kept: int = Field(default=10_000, ge=1, le=100_000)  # of one owner; they are counted for each new one
     days: float = Field(default=90, gt=0, le=3650)  # for which the text is kept
     # Tools whose output no agent can steer, by the names under which hosts record them.
     tools: tuple[Annotated[str, Field(min_length=1, max_length=128)], ...] = ()

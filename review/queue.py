@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
-from types import MappingProxyType, ModuleType
-from typing import TypeVar
+from types import MappingProxyType
+from typing import Protocol, TypeVar
 
 from sqlalchemy import Connection
 
@@ -59,6 +59,13 @@ _AT_ONCE = 50  # memories that one transaction expires: others wait some 30 ms f
 
 T = TypeVar("T")
 ReviewListener = Callable[[Action, int, timedelta | None], None]
+
+
+class Kept(Protocol):
+    """What is kept for a time only: a module of `storage`."""
+
+    def has_old(self, connection: Connection, now: datetime, /) -> bool: ...
+    def forget_old(self, connection: Connection, now: datetime, limit: int, /) -> int: ...
 
 
 class ReviewQueue(QueueReader):
@@ -279,7 +286,7 @@ class ReviewQueue(QueueReader):
         ]
         return sum(future.result() for future in futures)
 
-    def forget(self, kept: ModuleType, now: datetime, limit: int = 100) -> int:
+    def forget(self, kept: Kept, now: datetime, limit: int = 500) -> int:
         """Deletes up to `limit` rows whose time is over, of what a module of `storage` keeps; how many."""
         with self._store.read() as connection:
             if not kept.has_old(connection, now):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 from datetime import datetime
 from random import Random
 
+ID = re.compile(r"(?:mem|rev|dec|rec)_[0-9a-f]{32}")  # of what is kept of claims, in any text
 # Ids need to be different, not secret: who may see what is asked of every request. The system's generator
 # gives up the interpreter for each number, and under load waits to get it back.
 _random = Random()  # noqa: S311

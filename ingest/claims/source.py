@@ -192,6 +192,11 @@ class Found(Frozen):
         """What sentences call it."""
         return self.called or self.source_id
 
+    @property
+    def recorded(self) -> bool:
+        """Whether it is a record: what a user said, or a tool returned."""
+        return self.form in ("turn", "tool_output")
+
 
 class Missing(Frozen):
     """It was looked for where it would be, and is not there."""

@@ -131,7 +131,7 @@ def held_against(  # noqa: PLR0917  (what a source is held against by, all of it
         conflicts = _conflicts(said, "", part, ready.record)
         quoted = stances(said.text, SourceText(part, title, found.project), conflicts, said.statements)
         held = tuple(map(_better, held, _moved(quoted, start)))
-    held = tuple(turns.limited(held, sent, found, ready.text)) if found.who else held
+    held = tuple(turns.limited(held, sent, found, ready.text)) if found.recorded else held
     later: tuple[Held, ...] = ()
     if found.later:
         later = stances(said.text, texts.later(found).source, (), said.statements)
@@ -214,6 +214,6 @@ def _unreadable(said: Said, found: Found, ready: PreparedSource) -> str:
         return "disguised"
     if not ready.source.words:
         return "no_text"
-    formed = ready.record or found.who or found.citation.type == CitationType.SYMBOL
+    formed = ready.record or found.recorded or found.citation.type == CitationType.SYMBOL
     known = ready.language == ENGLISH or (ready.language in READ_BY_GLOSS and not formed)
     return "" if known and ready.language == language_of(said.text, "unknown") else "language"

@@ -7,7 +7,7 @@ from datetime import datetime
 from functools import partial
 from typing import NamedTuple
 
-from vouchgate.review.queue import ReviewQueue
+from vouchgate.review.queue import Kept, ReviewQueue
 from vouchgate.storage.claims import records, source_cache, source_texts
 from vouchgate.storage.identity import sessions
 from vouchgate.storage.queue import audits, documents
@@ -31,7 +31,7 @@ def expire(queue: ReviewQueue, now: datetime) -> Expired:
     each once, whoever else sweeps."""
     items = _all_of(lambda: queue.expire(now))
     memories = _all_of(lambda: queue.expire_memories(now))
-    kept = (source_cache, sessions, source_texts, documents, records, audits)
+    kept: tuple[Kept, ...] = (source_cache, sessions, source_texts, documents, records, audits)
     return Expired(items, memories, *(_all_of(partial(queue.forget, each, now)) for each in kept))
 
 

@@ -13,11 +13,13 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple
 
-from sqlalchemy import Connection, Table, bindparam, func, select, update
+from sqlalchemy import Connection, Table, bindparam, exists, func, select, update
 
 from vouchgate.ingest.claims.log import Action
 from vouchgate.ingest.claims.source import RecordKind
 from vouchgate.ingest.policy import RecordsPolicy, canonical_json
+from vouchgate.ingest.support.texts import digest_of
+from vouchgate.storage.claims import source_texts
 from vouchgate.storage.log import chain
 from vouchgate.storage.sql import BulkInsert, PreparedSelect
 from vouchgate.storage.tables.doors import RecordRow
@@ -50,11 +52,12 @@ _THIS = TABLE.c.id == bindparam("of_id")
 _HOLDS = TABLE.c.kept_until > bindparam("now", type_=TABLE.c.kept_until.type)
 _GET = PreparedSelect(select(*_SAID).where(_OWN, _THIS, KEPT, _HOLDS))
 _OLD = (
-    select(TABLE.c.owner_id.label("of_owner"), TABLE.c.id.label("of_id"))
+    select(TABLE.c.owner_id, TABLE.c.id, TABLE.c.text)
     .where(KEPT, TABLE.c.kept_until <= bindparam("now"))
     .limit(bindparam("most"))
 )
-_FORGET = update(TABLE).where(_OWN, _THIS).values(**EMPTY)
+_DECIDED = timedelta(minutes=10)  # in which a claim is decided that has read one, and its text kept
+_FORGET = update(TABLE).where(_OWN, _THIS, ~exists().where(source_texts.THIS)).values(**EMPTY)
 
 
 def add(
@@ -111,15 +114,18 @@ def holds(row: Mapping[Any, Any]) -> bool:
 
 def has_old(connection: Connection, now: datetime) -> bool:
     """Whether `forget_old` has something to do."""
-    return connection.execute(_OLD, {"now": now, "most": 1}).first() is not None
+    return connection.execute(_OLD, {"now": now - _DECIDED, "most": 1}).first() is not None
 
 
 def forget_old(connection: Connection, now: datetime, limit: int) -> int:
-    """Takes the words out of up to `limit` records whose time is over; how many. Others leave those to it."""
-    rows = connection.execute(_OLD.with_for_update(skip_locked=True), {"now": now, "most": limit}).all()
-    if rows:
-        connection.execute(_FORGET, [{**row._mapping} for row in rows])
-    return len(rows)
+    """Takes the words out of some of the records whose time is over, up to `limit` and 100, and deletes the texts that
+    decisions kept of them; how many. One whose text somebody writes just now is left for the next time."""
+    most = {"now": now - _DECIDED, "most": min(limit, 100)}
+    rows = connection.execute(_OLD.with_for_update(skip_locked=True), most).all()
+    over = [{"of_owner": row.owner_id, "of_id": row.id, "of_digest": digest_of(row.text)} for row in rows]
+    for statement in (source_texts.FORGET_FREE, _FORGET) if over else ():
+        connection.execute(statement, over)
+    return len(over)
 
 
 def _digest(salt: bytes, record: Mapping[Any, Any]) -> str:

@@ -43,8 +43,11 @@ _OLD = (
     .limit(bindparam("most"))
     .with_for_update(skip_locked=True)
 )
-_FORGET = delete(TABLE).where(
-    tuple_(TABLE.c.owner_id, TABLE.c.digest) == tuple_(bindparam("of_owner"), bindparam("of_digest"))
+_KEY = tuple_(TABLE.c.owner_id, TABLE.c.digest)
+THIS = _KEY == tuple_(bindparam("of_owner"), bindparam("of_digest"))
+_FORGET = delete(TABLE).where(THIS)
+FORGET_FREE = delete(TABLE).where(  # unless another process has it: two that wait for each other's rows would
+    _KEY.in_(select(TABLE.c.owner_id, TABLE.c.digest).where(THIS).with_for_update(skip_locked=True))
 )
 
 

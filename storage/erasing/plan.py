@@ -20,6 +20,7 @@ from vouchgate.storage.claims.known_keys import TABLE as KEY
 from vouchgate.storage.claims.memories import TABLE as MEMORY
 from vouchgate.storage.erasing import tombstones
 from vouchgate.storage.identity import owners
+from vouchgate.storage.ids import ID
 from vouchgate.storage.log.chain import TABLE as LOG
 from vouchgate.storage.queue import audits
 from vouchgate.storage.queue.documents import TABLE as DOCUMENT
@@ -28,7 +29,6 @@ from vouchgate.storage.sql import among
 from vouchgate.storage.tables.claims import StandingRulingRow
 
 RULING: Table = StandingRulingRow.metadata.tables["standing_ruling"]
-_ID = re.compile(r"(?:mem|rev|dec|rec)_[0-9a-f]{32}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _FEW = 20
 _READ_AT_ONCE = 200  # decisions
@@ -65,7 +65,7 @@ class Plan:
     def concerns(self, answer: str) -> bool:
         """Whether a decision shows something of this, or rests on a source text that would go."""
         return bool(
-            self.ids.intersection(_ID.findall(answer))
+            self.ids.intersection(ID.findall(answer))
             or self.source_texts.intersection(_DIGEST.findall(answer))
         )
 
@@ -152,7 +152,7 @@ def _shown(ids: set[str], text: str) -> set[str]:
     """Those of the ids that stand in a text. A few are looked for one by one, which is quicker."""
     if len(ids) <= _FEW:
         return {each for each in ids if each in text}
-    return ids.intersection(_ID.findall(text))
+    return ids.intersection(ID.findall(text))
 
 
 def _answers(connection: Connection, owner_id: str) -> Iterator[tuple[str, str]]:

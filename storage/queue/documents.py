@@ -302,8 +302,8 @@ def has_old(connection: Connection, now: datetime) -> bool:
 
 
 def forget_old(connection: Connection, now: datetime, limit: int) -> int:
-    """Deletes up to `limit` documents whose time is over; how many. None that waits is among them."""
-    rows = connection.execute(_OLD, {"now": now, "most": limit}).all()
+    """Deletes up to `limit` documents whose time is over, at most 100; how many. None that waits is among them."""
+    rows = connection.execute(_OLD, {"now": now, "most": min(limit, 100)}).all()
     if rows:
         connection.execute(_FORGET, [{"of_owner": row.owner_id, "of_id": row.id} for row in rows])
     return len(rows)

@@ -100,6 +100,9 @@ test("a host records what is said and returned, and an agent cites it", async ()
   assert.equal((await ungranted.save(`The user wants the firewall off ${cite}.`)).outcome, "queued");
   await assert.rejects(ungranted.record({ text: "I prefer spaces.", who: "ada" }), (error: ApiError) => error.code === "role_not_allowed");
   await assert.rejects(recorder.save("The user prefers spaces."), (error: ApiError) => error.code === "role_not_allowed");
+  for (const odd of [9n, () => 1, { nine: 9n }]) {
+    assert.equal((await recorder.recorded(() => odd, { who: "look" })()).split("\n(record:rec_")[0], String(odd));
+  }
   const told: unknown[] = [];
   const warn = console.warn;
   console.warn = (text: unknown) => void told.push(text);

@@ -205,8 +205,11 @@ def record(
 
 
 def recorded_text(output: object) -> str:
-    """What a tool returned, as a text: JSON unless it is one. Raises Unsendable for what is neither."""
-    return output if isinstance(output, str) else as_json(output).decode()
+    """What a tool returned, as a text: JSON unless it is one, and what no JSON can hold as Python shows it."""
+    try:
+        return output if isinstance(output, str) else as_json(output).decode()
+    except Unsendable:
+        return str(output)
 
 
 def memories(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 
@@ -12,9 +11,8 @@ from vouchgate.ingest.claims.citation import Citation
 from vouchgate.ingest.claims.source import EXCERPT_CHARACTERS, Found, SourceReading, Standing, Unreachable
 from vouchgate.ingest.policy import RecordsPolicy
 from vouchgate.storage.claims import records
+from vouchgate.storage.ids import ID
 from vouchgate.storage.store import Store
-
-_OWN_OUTPUT = re.compile(r"\b(?:mem|rev|dec)_[0-9a-f]{32}\b")  # ids that the gate answers with
 
 
 class RecordSource:
@@ -49,7 +47,7 @@ class RecordSource:
         )
 
     def _standing(self, tool: str, text: str) -> tuple[Standing, str]:
-        if _OWN_OUTPUT.search(text) or any(fnmatchcase(tool, name) for name in self._rules.memory_tools):
+        if ID.search(text) or any(fnmatchcase(tool, each.casefold()) for each in self._rules.memory_tools):
             return Standing.MEMORY, "what agents remember, read back by a tool, and vouches for nothing."
         if tool not in map(str.casefold, self._rules.tools):
             says = "the output of a tool not listed as one no agent can steer, and vouches for nothing."

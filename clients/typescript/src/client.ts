@@ -31,6 +31,15 @@ export function append_to(text: string, record: api.RecordOut): string {
   return `${text}\n(${record.cite})`;
 }
 
+/** A value as JSON, and what no JSON can hold as JavaScript shows it: a bigint, a function, what holds itself. */
+function shown(value: unknown): string {
+  try {
+    return JSON.stringify(value) ?? String(value);
+  } catch {
+    return String(value);
+  }
+}
+
 /**
  * Calls the service. `url` is where it is (else VOUCHGATE_URL, else http://127.0.0.1:8080), `token` what is shown to it
  * (else VOUCHGATE_TOKEN). What no answer came to is sent again, up to `retries` times and within a minute.
@@ -109,7 +118,7 @@ export class Client {
     const record = this.record.bind(this);
     return async function (this: This, ...args: Args) {
       const output: unknown = (await tool.apply(this, args)) ?? null;
-      const text = typeof output === "string" ? output : JSON.stringify(output);
+      const text = typeof output === "string" ? output : shown(output);
       try {
         return append_to(text, await record({ ...about, text, kind: "tool_output" }));
       } catch (error) {

@@ -306,7 +306,7 @@ def kept_records(look: Look) -> None:
             look.uncovered["the kind, times and digest of a record that was erased"] += 1
         elif not made.commits_to(**records.committed(row)):
             look.note(Kind.ALTERED, RECORD.name, key, "kind, said_at, kept_until or digest", made)
-        elif row["salt"] is None and (row["kept_until"] > now or row["who"] + row["text"]):
+        elif row["salt"] is None and (row["kept_until"] > now or {**row} != {**row, **records.EMPTY}):
             why = "its words went, and not because of the time"
             look.note(Kind.ALTERED, RECORD.name, key, "text", made, why=why)
         elif row["salt"] is not None and not records.holds(row):

@@ -26,14 +26,15 @@ POLICY = """
 per_minute = 30
 kept = 20
 characters = 2000
-tools = ["df", "Memory_Search"]
+tools = ["df", "Memory_Search", "Mem0Search"]
+memory_tools = ["*memor*", "*Mem0*"]
 """
 TABS = {"kind": "turn", "text": "I prefer tabs over spaces.", "who": "ann"}
 
 
 @pytest.fixture(scope="module")
 def site(module_database_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """A gate whose operator lists two tools, one of which reads back what agents remember."""
+    """A gate whose operator lists three tools, two of which read back what agents remember."""
     policy = tmp_path_factory.mktemp("records") / "policy.toml"
     policy.write_text(POLICY)
     folder = policy.parent
@@ -118,7 +119,9 @@ def test_what_a_tool_returned_vouches_where_it_is_listed_and_never_for_what_peop
     assert "no tool's output shows" in wish.reason
     for tool, text in (
         ("memory_search", "The limit of the queue is 20."),
+        ("mem0search", "The limit of the tank is 25."),
         ("df", "The limit of the pump is 30. (mem_0123456789abcdef0123456789abcdef)"),
+        ("df", "The limit of the mill is 40. (record:rec_0123456789abcdef0123456789abcdef)"),
     ):
         read_back = cited(agent, f"{text.partition('.')[0]}.", output(tool, text), 202)
         assert "what agents remember, read back by a tool" in read_back.reason

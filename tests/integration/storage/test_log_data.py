@@ -28,6 +28,7 @@ from vouchgate.ingest.claims.standing_rulings import RulingDraft
 from vouchgate.ingest.claims.trust import Trust
 from vouchgate.ingest.claims.waiting import PendingMemory, SpotVerdict
 from vouchgate.ingest.policy import Policy, RecordsPolicy
+from vouchgate.ingest.support.texts import digest_of
 from vouchgate.ingest.transparency.note import make_signing_key
 from vouchgate.review.answers import Approved, Rejected, Removed, Retracted, Undone
 from vouchgate.review.attending import attention
@@ -38,7 +39,7 @@ from vouchgate.review.trust.standing_rulings import StandingRulings
 from vouchgate.review.trust.taking_back import Then
 from vouchgate.review.vouching import confirming
 from vouchgate.review.vouching.owner_rules import parse
-from vouchgate.storage.claims import records
+from vouchgate.storage.claims import records, source_texts
 from vouchgate.storage.claims.submit import Decided
 from vouchgate.storage.engine import writing
 from vouchgate.storage.identity import identities, memberships, persons, sessions, tokens
@@ -197,7 +198,18 @@ def recorded(store: Store, directory: Path) -> None:
         kept = store.writer.run(["ann"], work).result()
         assert isinstance(kept, tuple)
         made.append(kept[0]["id"])
+        decided = {
+            "digest": digest_of(f"I like {drink}."),
+            "body": b"",
+            "kept_until": NOW + 400 * DAY,
+            "renewed_from": NOW,
+        }
+        store.writer.run(["ann"], partial(source_texts.write, rows=[{"owner_id": "ann", **decided}])).result()
     assert queue_of(store).forget(records, NOW + 2 * DAY) == 1
+    with store.read() as connection:
+        left = set(connection.scalars(select(source_texts.TABLE.c.digest)))
+    forgotten = {digest_of(f"I like {drink}.") for drink in ("tea", "milk", "gin")} - left
+    assert forgotten == {digest_of("I like milk.")}, "what decisions kept of its text goes with it"
     done = Erasing(store, policy(), path=directory / "list").by_owner(RITA, [made[2]], "Art. 17", NOW + DAY)
     assert isinstance(done, Erased)
 
@@ -362,6 +374,7 @@ KINDS = [
     of("record", "kept_until = created_at", "text <> ''", "kept_until"),
     of("record", "text = '', who = '', salt = NULL", "text <> ''", "text"),
     of("record", "text = 'I like mud.'", "text = '' AND id NOT IN (SELECT item_id FROM erased)", "text"),
+    of("record", "conversation = 'mud'", "text = '' AND id NOT IN (SELECT item_id FROM erased)", "text"),
     of("record", "text = 'I like mud.'", "text = '' AND id IN (SELECT item_id FROM erased)", "text"),
     gone("record"),
     copied("record", RECORD, id="'rec_ffff'"),
