@@ -23,7 +23,7 @@ BOUNDS: Mapping[str, tuple[str, float]] = {
     "fds": ("descriptors", 600.0),
     "threads": ("threads", 300.0),
     "db": ("MiB", float("inf")),
-    "wal": ("MiB", 256.0),  # PostgreSQL keeps about max_wal_size, 128 MiB here, and at times more
+    "wal": ("MiB", 256.0),  # PostgreSQL keeps about max_wal_size, 64 MiB here, and at times more
 }
 SQLITE_WAL = 128.0  # MiB; an erasure writes a database of up to 32 MiB anew through it
 LEVEL = ("rss", "fds", "threads", "wal")

@@ -282,8 +282,9 @@ def main(options: Options) -> int:
                 databases.append((kind, f"sqlite:///{made}/vouchgate.db", None))
             else:
                 server = stack.enter_context(postgresql())
-                # At its default of 1 GiB an hour does not fill it, and nothing would show that it fills for good.
-                server.run("ALTER SYSTEM SET max_wal_size = '128MB'")
+                # Full within minutes, so that an hour shows whether more is held back: by default it fills up to 1 GiB.
+                server.run("ALTER SYSTEM SET min_wal_size = '64MB'")
+                server.run("ALTER SYSTEM SET max_wal_size = '64MB'")
                 server.run("SELECT pg_reload_conf()")
                 server.run("CREATE DATABASE soak")
                 databases.append((kind, server.url("soak"), server))
