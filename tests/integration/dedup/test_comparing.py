@@ -88,6 +88,7 @@ class Path:
         between: Callable[[], None] = lambda: None,
     ) -> None:
         self.go = threading.Event()
+        self.reading = threading.Event()  # the comparer has taken what it reads for
         self.inside: list[Allowance] = []
 
         def allow() -> Allowance:
@@ -96,6 +97,7 @@ class Path:
 
         @contextmanager
         def read() -> Iterator[Connection]:
+            self.reading.set()
             self.go.wait(120)
             with store.read() as connection:
                 yield connection
@@ -258,6 +260,7 @@ def test_an_owner_has_so_many_claims_waiting(
     monkeypatch.setattr(writer, "WAITING_PER_OWNER", 3)
     way = path()
     first = way.comparer.submit(submission_of(examined("Gate one is closed.", owner_id="eve")))
+    assert way.reading.wait(120)  # or it would take some of the next with it
     futures = [
         way.comparer.submit(submission_of(examined(f"Gate {n} is closed.", owner_id="ann"))) for n in range(6)
     ]
