@@ -116,14 +116,18 @@
   const shownAs = (row) => `${keyOf(row)} ${row.dataset.named ?? ""} `;
   const shows = (row) => Boolean(pane()?.dataset.shows?.startsWith(shownAs(row)));
 
-  // Of several that are one row, each, ticked: who unticks one leaves it for later.
+  // Of several that are one row, each, ticked: who unticks one leaves it for later. It stays so when the pane is shown
+  // anew, until something is done.
+  const unticked = new Set();
   function members(row) {
     const from = one(".group ol", row);
     const to = one(".members", pane());
     if (!from || !to) return;
     const listed = from.cloneNode(true);
+    if (!itemsOf(row).some((each) => unticked.has(each))) unticked.clear();
     all("input", listed).forEach((box) => {
-      box.checked = true;
+      box.checked = !unticked.has(box.value);
+      box.addEventListener("change", () => { unticked[box.checked ? "delete" : "add"](box.value); });
       ["name", "form"].forEach((name) => box.removeAttribute(name));
     });
     const words = row.dataset.likeness === "wordings"
@@ -201,6 +205,7 @@
   async function act(fields, left = null) {
     // A single row is left at once: the next key is for the next row, however long the answer takes.
     if (left) leave(left);
+    unticked.clear();
     const answer = await send(fields);
     left?.classList.remove("leaving");
     if (!answer) return;
