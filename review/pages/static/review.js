@@ -202,11 +202,16 @@
     announce(text);
   }
 
+  const acting = new Set(); // items of rows that were left and whose answers are not there yet
+
   async function act(fields, left = null) {
     // A single row is left at once: the next key is for the next row, however long the answer takes.
+    const items = left ? itemsOf(left) : [];
+    items.forEach((each) => acting.add(each));
     if (left) leave(left);
     unticked.clear();
     const answer = await send(fields);
+    items.forEach((each) => acting.delete(each));
     left?.classList.remove("leaving");
     if (!answer) return;
     overtaken = true;
@@ -518,7 +523,9 @@
   }
 
   function reconcile(old, fresh) {
-    const wanted = new Map([...fresh.children].map((row) => [row.id, row]));
+    // Several are decided one after another: what is left of them meanwhile is nobody's to decide.
+    const free = [...fresh.children].filter((row) => !itemsOf(row).some((each) => acting.has(each)));
+    const wanted = new Map(free.map((row) => [row.id, row]));
     // What somebody looks at does not grow under their eyes: others that are like it come when it is left.
     const mine = chosen();
     const held = mine && !mine.matches(".gone, .leaving")

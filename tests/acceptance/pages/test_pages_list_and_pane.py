@@ -296,6 +296,56 @@ def test_what_is_like_a_memory_or_alike_is_not_approved_before_it_was_in_sight(
     expect(page.locator(".row a.open")).to_have_text(builds[1])
 
 
+def test_of_several_that_are_one_row_none_comes_back_half_decided_or_ticked_anew(
+    site: Site, windows: Chromium, owner: str
+) -> None:
+    builds = [f"Build {number} of the harbour app passed all tests." for number in range(510, 515)]
+    send(site, owner, ["Bea keeps the spare key.", *builds])
+    page = open_queue(site, windows, owner).page
+
+    def elsewhere(text: str) -> None:
+        """Somebody else approves one, and the page has heard of it."""
+        (item,) = [
+            item
+            for item in site.reviewer(owner).get("/v1/reviews", params={"limit": 200}).json()["items"]
+            if item["content"] == text
+        ]
+        was = int(page.locator("#badge").get_attribute("data-waiting") or 0)
+        answer = site.reviewer(owner).post(
+            f"/v1/reviews/{item['id']}/approve", json={"version": item["version"]}
+        )
+        assert answer.status_code == 200, answer.text
+        expect(page.locator("#act input[name=listed]")).to_have_count(was - 1)
+
+    page.keyboard.press("j")
+    members = page.locator("#pane.seen .members li")
+    expect(members).to_have_count(5)
+    members.filter(has_text=builds[1]).locator("input").uncheck()
+    elsewhere(builds[4])
+    expect(members).to_have_count(4)
+    expect(members.locator("input:not(:checked)")).to_have_count(1)
+    expect(members.filter(has_text=builds[1]).locator("input")).not_to_be_checked()
+
+    late: list[Route] = []
+
+    def hold(route: Route) -> None:
+        late.append(route)
+
+    page.route("**/review/act", hold)
+    page.keyboard.press("a")
+    expect(page.locator(".row:not(.leaving)")).to_have_count(1)
+    elsewhere(builds[3])  # as if it were the first of those that are decided one after another
+    expect(page.locator(".row:not(.leaving)")).to_have_count(1)
+    (route,) = late
+    route.continue_()
+    waits(page, 2)
+    expect(page.locator(".row:not(.leaving)")).to_have_count(2)
+    expect(page.locator(".row a.open", has_text=builds[1])).to_be_visible()
+    assert {text: statuses(site, owner)[text] for text in builds} == {
+        text: "pending" if text == builds[1] else "approved" for text in builds
+    }
+
+
 def test_a_search_is_kept_and_the_pane_says_who_looks(site: Site, windows: Chromium, owner: str) -> None:
     send(site, owner, ["The pantry may be locked.", "Bea keeps the spare key."])
     page = open_queue(site, windows, owner).page
