@@ -218,6 +218,7 @@ def test_looking_things_up(site: Site, windows: Chromium) -> None:
     window.go("/review")
     page.get_by_label("Order").select_option("newest")
     press(page, "Show")
+    page.wait_for_url("**order=newest*")
     newest = page.eval_on_selector_all(".row", "rows => rows.map(row => row.dataset.id)")
     window.go("/review?order=oldest")
     assert page.eval_on_selector_all(".row", "rows => rows.map(row => row.dataset.id)") == newest[::-1]
