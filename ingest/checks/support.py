@@ -349,7 +349,7 @@ def _judge_source(read: ReadClaim, found: Found) -> Finding:
     try:
         citations = read.naming(found.citation.key)
         return judge(read.claim.content, citations, found, alone=len(read.readings) == 1)
-    except Exception:
+    except Exception:  # of one source; its finding lets nothing pass, and the others count
         log.exception("the claim could not be held against %a", found.source_id)
         return failure_finding(found)
 

@@ -10,6 +10,8 @@ from vouchgate.ingest.claims.claim import MemoryType
 from vouchgate.ingest.claims.delivery import DeliveryOp
 from vouchgate.ingest.claims.frozen import Frozen
 
+HAND_OVER = "hand-over"  # the preference (RFC 7240) by which a claim's delivery comes with its answer
+
 
 class Delivery(Frozen):
     """One write that a store behind the gate is to do, leased: nobody else gets it for 60 seconds.

@@ -43,6 +43,7 @@ _GETS = frozenset({"get", "gets", "got", "getting"})
 _NEAR = 5  # words to either side that are of the same clause
 _VERBAL = ("ed", "ing")
 _OPENING = frozenset('.!?:"“\n')  # between two words: a capital behind it means nothing
+_TOPIC_ASKED = re.compile(r"\W*(?:how|wh)", re.I)  # "Why does it rain?" names what a text is about
 _TITLED = 0.8  # of a word's weight in the choice of the place, when only the title has it
 
 
@@ -54,10 +55,7 @@ class SourceText:
     """
 
     def __init__(self, text: str, title: str = "", given: str = "") -> None:
-        if not re.match(
-            r"\W*(how|wh)", title, re.IGNORECASE
-        ):  # "Why does it rain?" names what the text is about
-            title = without_questions(title)
+        title = title if _TOPIC_ASKED.match(title) else without_questions(title)
         self.text = text = without_questions(text)
         self.spans = sentences(text)
         self.words = tuple(words_of(text))

@@ -59,7 +59,7 @@ def hold(
         near = tuple(stretches(ready.text, quoted, quotations, found.citation.key))
         held = held_against(said, found, ready, excerpt, texts, near)
         beyond = _beyond_the_page(citations, found, ready)
-    except Exception:
+    except Exception:  # of one source; what it says is unknown then, and the others count
         log.exception("the claim could not be held against %a", found.source_id)
         excerpt, held = "", (Held(start=0, end=len(claim), stance=Stance.UNKNOWN, score=0.0, why="failed"),)
         beyond, quoted = (), ()

@@ -385,17 +385,14 @@ class _SubmissionGroup:
         claim, now = submission.examined.claim, datetime.now(UTC)
         if not submission.hand_over or claim.delivery is None or not isinstance(answer, Decided | Repeated):
             return answer
-        decided = (
-            answer.answer
-            if isinstance(answer, Decided)
-            else ValidationResult.model_validate_json(answer.json)
-        )
+        read = ValidationResult.model_validate_json
+        said = answer.answer if isinstance(answer, Decided) else read(answer.json)
         asked = self._connection, claim.owner_id, claim.delivery.sink
-        if decided.memory_id is None or self._bearing(submission).halted_by is not None:
+        if said.memory_id is None or self._bearing(submission).halted_by is not None:
             return answer
         if not sink_consumers.serves(*asked, submission.principal_id, now):
             return answer
-        found = deliveries.lease_with_answer(*asked, now, memory_id=decided.memory_id, name=submission.suffix)
+        found = deliveries.lease_with_answer(*asked, now, memory_id=said.memory_id, name=submission.suffix)
         return replace(answer, delivery=None if found is None else found.told())
 
     def _index(self, submission: Submission, kind: ItemKind, item_id: str) -> None:

@@ -138,8 +138,7 @@ def _differs(there: Item | None, put: Write) -> bool:
 
 def _answers(pairs: list[tuple[Write, ValidationResult]]) -> Generator[Step, None, list[WriteAnswer]]:
     """Writes what the gate let through, and looks what the store shows of each write."""
-    # A duplicate may be of what is on its way to this very place.
-    # Of a duplicate the same text is stored already, perhaps at this very place.
+    # A duplicate may be of what is on its way to this very place, or stands there already.
     owners = {write.owner: None for write, one in pairs if _stored(one) or one.rule == Rule.DUPLICATE}
     handed = {write.owner: one.delivery for write, one in pairs}
     errors: list[str] = []

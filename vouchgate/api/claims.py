@@ -32,6 +32,7 @@ from vouchgate.api.problems import Problem, ProblemError, invalid, refused, unav
 from vouchgate.gate.gate import Gate
 from vouchgate.gate.incoming import ClaimRefused
 from vouchgate.ingest.claims.decision import Outcome, ValidationResult
+from vouchgate.ingest.claims.leased import HAND_OVER
 from vouchgate.ingest.claims.people import Principal
 from vouchgate.ingest.pipeline import Examined
 from vouchgate.ingest.rules import Rule
@@ -88,7 +89,6 @@ DecisionReader = Annotated[Principal, Depends(caller(Act.READ_DECISION))]
 IdempotencyKey = Annotated[
     str | None, Header(min_length=1, max_length=255, pattern=r"^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$")
 ]
-HAND_OVER = "hand-over"
 Prefer = Annotated[str, Header(description=f"`{HAND_OVER}`: what is stored is answered with its `delivery`.")]
 _IDEMPOTENCY_KEY: TypeAdapter[str | None] = TypeAdapter(IdempotencyKey)
 

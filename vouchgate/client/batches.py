@@ -15,6 +15,7 @@ from vouchgate.client.models import Problem
 from vouchgate.client.steps import Call, HttpReply, Operation, Pause
 from vouchgate.ingest.claims.decision import ValidationResult
 from vouchgate.ingest.claims.frozen import Frozen
+from vouchgate.ingest.claims.leased import HAND_OVER
 
 MOST_ROWS = 500  # docs/api.md; a policy may say less
 MOST_BYTES = 1024 * 1024  # of a body, docs/api.md
@@ -53,7 +54,7 @@ def save_many(
     is answered the same.
     """
     key = checked_key(options.get("idempotency_key"))
-    prefer = calls.HAND_OVER if options.get("hand_over") and len(claims) == 1 else None
+    prefer = HAND_OVER if options.get("hand_over") and len(claims) == 1 else None
     common = {name: value for name, value in options.items() if name not in ("idempotency_key", "hand_over")}
     found: dict[int, VerdictOrProblem] = {}
     rows: list[IndexedClaim] = []

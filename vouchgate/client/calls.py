@@ -26,11 +26,10 @@ from vouchgate.client.steps import Call, HttpReply, Parameters, Value
 from vouchgate.ingest.claims.decision import Evidence, ValidationResult
 from vouchgate.ingest.claims.frozen import Frozen
 from vouchgate.ingest.claims.impact import Impact
-from vouchgate.ingest.claims.leased import Delivery
+from vouchgate.ingest.claims.leased import HAND_OVER, Delivery
 from vouchgate.ingest.claims.memory import Memory
 from vouchgate.ingest.corroboration.history import Corroborated
 
-HAND_OVER = "hand-over"
 VERDICTS = frozenset({200, 201, 202, 409, 422})
 _KEY = re.compile(r"[\x21-\x7e]([\x20-\x7e]{0,253}[\x21-\x7e])?")  # as docs/api.md has it
 _ID = re.compile(r"[A-Za-z0-9_-]{1,200}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import os
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
@@ -66,7 +67,7 @@ class Config:
         }
 
 
-class Configured:
+class Configured(ABC):
     """How every client is made: for an address and a token, or over a way of its own."""
 
     _config: Config
@@ -77,8 +78,8 @@ class Configured:
         """Raises ValueError naming what cannot be used. Nothing is asked yet."""
         self._connect(configured(url, token, timeout=timeout, retries=retries, environment=os.environ))
 
-    def _connect(self, config: Config) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _connect(self, config: Config) -> None: ...
 
     @classmethod
     def over(cls, config: Config) -> Self:
