@@ -20,6 +20,7 @@ from vouchgate.ingest.claims.claim import Finding, Span, Verdict
 from vouchgate.ingest.claims.source import Found, Held, Stance
 from vouchgate.ingest.contradictions.rules import Contradiction, contradictions
 from vouchgate.ingest.language.languages import load_languages
+from vouchgate.ingest.language.sentences import without_questions
 from vouchgate.ingest.language.terms import ENGLISH, LISTS, Kind, Word, language_of, words_of
 from vouchgate.ingest.support.scope import CITING, Scope, scope_of
 from vouchgate.ingest.support.topic import OFF_TOPIC, ON_TOPIC, WEIGHTS, Subject, TopicMatch, match
@@ -127,7 +128,7 @@ def _compare_text(
         if best.weight < TOO_LITTLE or _of_the_change_itself(claim, best):
             return support(SupportVerdict.UNKNOWN, "too_little")
         return support(SupportVerdict.OFF_TOPIC)
-    if conflicting and (conflicts := contradictions(scope.text, text)):
+    if conflicting and (conflicts := contradictions(scope.text, without_questions(text))):
         return _conflict(conflicts[0], best, text, len(head))
     if best.score < ON_TOPIC:
         return support(SupportVerdict.UNKNOWN)

@@ -15,6 +15,7 @@ from vouchgate.ingest.claims.citation import Citation, CitationType
 from vouchgate.ingest.claims.source import TEXT_CHARACTERS, Found, Held, Stance
 from vouchgate.ingest.contradictions.match import Contradiction
 from vouchgate.ingest.contradictions.rules import contradictions
+from vouchgate.ingest.language.sentences import without_questions
 from vouchgate.ingest.language.terms import ENGLISH, language_of
 from vouchgate.ingest.language.words import NAME
 from vouchgate.ingest.support import passages, turns
@@ -165,7 +166,7 @@ def _unsaid_pictures(said: Said, text: str) -> Iterator[Held]:
 
 
 def _conflicts(said: Said, title: str, text: str, record: Record | None) -> tuple[Contradiction, ...]:
-    conflicts = contradictions(said.text, f"{title}\n{text}" if title else text)
+    conflicts = contradictions(said.text, without_questions(f"{title}\n{text}" if title else text))
     if record is not None and record.chosen:  # what was chosen, its structure says better than its words
         return tuple(each for each in conflicts if each.rule not in _OF_CHOICE)
     return tuple(conflicts)

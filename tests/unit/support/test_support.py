@@ -21,8 +21,9 @@ from vouchgate.ingest.checks.support import Support, SupportVerdict, compare, ju
 from vouchgate.ingest.citations import detect_citations, given_citation
 from vouchgate.ingest.claims.citation import Citation, CitationType
 from vouchgate.ingest.claims.claim import Span, Verdict
-from vouchgate.ingest.claims.source import Found, Standing
+from vouchgate.ingest.claims.source import Found, Stance, Standing
 from vouchgate.ingest.language.terms import Kind, term_key, words_of
+from vouchgate.ingest.support.holding import hold
 from vouchgate.ingest.support.scope import scope_of
 from vouchgate.ingest.support.topic import OFF_TOPIC, ON_TOPIC, Subject, match
 
@@ -193,6 +194,24 @@ def test_a_conflict_names_the_words_in_both_texts(row: Conflict) -> None:
     assert finding.facts["source_words"] == theirs
     assert finding.message == f"ADR-012 says “{theirs}” where the claim says “{ours}”."
     assert finding.facts["rule"]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "Does the relay keep mail for 90 days? It keeps mail.",
+        "The relay keeps mail.\n\n## Should the relay keep mail for 90 days?",
+        "The relay keeps mail for 90 days? Ask its owner. It keeps mail.",
+    ],
+)
+def test_what_a_source_asks_contradicts_nothing(asked: str) -> None:
+    claim, said = "The relay keeps mail for 30 days.", "The relay keeps mail for 90 days. It keeps mail."
+    for source, conflicts in ((asked, False), (said, True)):
+        found = _found(source, "The relay")
+        held = hold(claim, (ADR,), found, ()).held
+        assert held is not None
+        assert (held[0].stance is Stance.REFUTES) is conflicts
+        assert (judge(claim, [ADR], found).code == "support_conflict") is conflicts
 
 
 def test_the_number_of_a_citation_is_no_value_of_the_claim() -> None:
