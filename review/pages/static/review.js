@@ -202,16 +202,11 @@
     announce(text);
   }
 
-  const acting = new Set(); // items of rows that were left and whose answers are not there yet
-
   async function act(fields, left = null) {
     // A single row is left at once: the next key is for the next row, however long the answer takes.
-    const items = left ? itemsOf(left) : [];
-    items.forEach((each) => acting.add(each));
     if (left) leave(left);
     unticked.clear();
     const answer = await send(fields);
-    items.forEach((each) => acting.delete(each));
     left?.classList.remove("leaving");
     if (!answer) return;
     overtaken = true;
@@ -524,7 +519,8 @@
 
   function reconcile(old, fresh) {
     // Several are decided one after another: what is left of them meanwhile is nobody's to decide.
-    const free = [...fresh.children].filter((row) => !itemsOf(row).some((each) => acting.has(each)));
+    const leaving = new Set(all("#queue > .leaving").flatMap(itemsOf));
+    const free = [...fresh.children].filter((row) => !itemsOf(row).some((each) => leaving.has(each)));
     const wanted = new Map(free.map((row) => [row.id, row]));
     // What somebody looks at does not grow under their eyes: others that are like it come when it is left.
     const mine = chosen();
