@@ -1,4 +1,4 @@
-"""A source's text made ready once, for all the claims of a document or a batch that are held against it.
+"""A source's text made ready once, for all the claims of some documents or a batch that are held against it.
 
 Cutting a long text into words and sentences takes far longer than holding a claim against it. Nothing here is kept
 beyond the work it is made for: whoever has several claims makes a `PreparedTexts` and passes it along.

@@ -88,12 +88,14 @@ def check_document(
     baseline: Mapping[str, Accepted],
     own: str | None = None,
     in_time: Callable[[], bool] = lambda: True,
+    texts: PreparedTexts | None = None,
 ) -> CheckedDocument:
     """The verdict on every claim of a document. `baseline` lets claims pass until their day; `own` is the document's
-    path in the repository: it does not vouch for itself. Once it is not `in_time`, what is left is UNKNOWN."""
+    path in the repository: it does not vouch for itself. Once it is not `in_time`, what is left is UNKNOWN. `texts`
+    are those of sources that documents before it cite, too."""
     selves = {each.key: _itself(each) for each in everything_cited([document]) if is_itself(each, own)}
     readings = {**readings, **selves}
-    texts = PreparedTexts()
+    texts = PreparedTexts() if texts is None else texts
     claims: tuple[CheckedClaim, ...] = tuple(
         check_claim(claim, readings, policy, now, texts) if in_time() else CheckedClaim(claim, *_LATE)
         for claim in document.claims

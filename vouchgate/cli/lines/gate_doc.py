@@ -38,11 +38,15 @@ from vouchgate.ingest.documents.verdict import everything_cited
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.sources.git.repository import SourceError
 from vouchgate.ingest.sources.git.source import GitSource
+from vouchgate.ingest.support.prepared import PreparedTexts
 from vouchgate.settings import Settings
 from vouchgate.sources.repositories import open_repositories, work_tree_here
 from vouchgate.sources.setup import open_sources
 
 QUIET_SECONDS = 2.0  # before a run says how far it is
+_READY_CHARACTERS = (
+    1_500_000  # of texts of sources that are ready at a time: some 150 MB, for as long as it runs
+)
 FORMATS: Mapping[str, Callable[[Report], str]] = {
     "text": text.write,
     "json": lambda report: json.dumps(report.as_json(), indent=1, ensure_ascii=False) + "\n",
@@ -97,8 +101,11 @@ def run(files: Sequence[str], settings: Settings, options: Options) -> int:
         documents, readings = _read(documents, _World(settings, policy, git, root, now), options)
     except recording.RecordingError as error:
         raise Failure(str(error), USAGE) from error
+    texts = PreparedTexts(_READY_CHARACTERS)  # documents of one repository cite the same records
     checked = tuple(
-        check_document(each, readings, policy, now, baseline=accepted, own=path_in(each.name, root))
+        check_document(
+            each, readings, policy, now, baseline=accepted, own=path_in(each.name, root), texts=texts
+        )
         for each in documents
     )
     allowed = options.allow_no_claims or (options.changed_since is not None and not empty)
