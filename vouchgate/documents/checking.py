@@ -61,7 +61,7 @@ async def read_sources(
                 raise
             except TimeoutError:
                 reading = late(citation, SECONDS)
-            except Exception:
+            except Exception:  # of one source; what it says is unknown then, and the others count
                 log.exception("reading %a failed", citation.key)
                 detail = f"{citation.value} could not be looked up."
                 reading = Unreachable(citation=citation, code="error", detail=detail)

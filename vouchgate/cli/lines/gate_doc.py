@@ -44,9 +44,7 @@ from vouchgate.sources.repositories import open_repositories, work_tree_here
 from vouchgate.sources.setup import open_sources
 
 QUIET_SECONDS = 2.0  # before a run says how far it is
-_READY_CHARACTERS = (
-    1_500_000  # of texts of sources that are ready at a time: some 150 MB, for as long as it runs
-)
+_READY_CHARACTERS = 1_500_000  # of texts of sources that are ready at a time: some 150 MB
 FORMATS: Mapping[str, Callable[[Report], str]] = {
     "text": text.write,
     "json": lambda report: json.dumps(report.as_json(), indent=1, ensure_ascii=False) + "\n",
