@@ -232,10 +232,28 @@ def walk(page: Page) -> None:
                 other => other.type === 'radio' && other.name === node.name && other.form === node.form) === at);
             window.testStops[0].focus();
             // What is beside the list is another claim's when the last row of the list is left.
-            window.testPane = number => {
+            const follow = number => {
                 if (window.testStops[number]?.isConnected) return;
                 const now = [...document.querySelectorAll('#pane :is(a, button, input, [tabindex="0"])')].filter(there);
                 window.testStops = [...window.testStops.slice(0, number), ...now];
+            };
+            // How many stops there are and what is wrong with this one; false within the last one: a day is three
+            // fields and a button.
+            window.testStop = number => {
+                const node = document.activeElement, words = node => node.outerHTML.slice(0, 150);
+                if (number && node === window.testStops[number - 1] && node.type === 'date') return false;
+                follow(number);
+                const wanted = window.testStops[number], of = problem => [window.testStops.length, problem];
+                if (node !== wanted) return of(`${words(node)} instead of ${words(wanted)}`);
+                const style = getComputedStyle(node), box = node.getBoundingClientRect();
+                if (style.outlineStyle === 'none' || parseFloat(style.outlineWidth) < 2)
+                    return of(`no visible focus on ${words(node)}`);
+                // WCAG 2.2, 2.4.11: not wholly behind something that stays where it is.
+                const seen = [0.1, 0.5, 0.9].some(part => {
+                    const at = document.elementFromPoint(box.left + box.width / 2, box.top + box.height * part);
+                    return at && (node.contains(at) || at.contains(node));
+                });
+                return of(seen ? null : `out of sight: ${words(node)}`);
             };
         }"""
     )
@@ -243,30 +261,9 @@ def walk(page: Page) -> None:
     while number == 0 or number < count:
         if number:
             page.keyboard.press("Tab")
-            while page.evaluate(  # a day is three fields and a button
-                "at => document.activeElement === window.testStops[at] && document.activeElement.type === 'date'",
-                number - 1,
-            ):
-                page.keyboard.press("Tab")
-        page.evaluate("number => window.testPane(number)", number)
-        count = page.evaluate("window.testStops.length")
+        while not (stop := page.evaluate("number => window.testStop(number)", number)):
+            page.keyboard.press("Tab")
+        count, problem = stop
         assert count >= 2
-        problem = page.evaluate(
-            """number => {
-                const node = document.activeElement, wanted = window.testStops[number];
-                const words = node => node.outerHTML.slice(0, 150);
-                if (node !== wanted) return `${words(node)} instead of ${words(wanted)}`;
-                const style = getComputedStyle(node), box = node.getBoundingClientRect();
-                if (style.outlineStyle === 'none' || parseFloat(style.outlineWidth) < 2)
-                    return `no visible focus on ${words(node)}`;
-                // WCAG 2.2, 2.4.11: not wholly behind something that stays where it is.
-                const seen = [0.1, 0.5, 0.9].some(part => {
-                    const at = document.elementFromPoint(box.left + box.width / 2, box.top + box.height * part);
-                    return at && (node.contains(at) || at.contains(node));
-                });
-                return seen ? null : `out of sight: ${words(node)}`;
-            }""",
-            number,
-        )
         assert problem is None, (page.url, number, problem)
         number += 1
