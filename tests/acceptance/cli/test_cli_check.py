@@ -215,6 +215,7 @@ def test_what_cannot_be_looked_up_goes_to_review(tmp_path: Path) -> None:
         (("--policy", "none.toml"), "none.toml"),
         (("--database-url", "mysql://host/db"), "postgresql://"),
         (("none.jsonl",), "none.jsonl"),
+        (("没有.jsonl",), "没有.jsonl"),
     ],
 )
 def test_what_stops_it_is_one_line(arguments: tuple[str, ...], says: str, tmp_path: Path) -> None:
@@ -235,6 +236,12 @@ def test_a_claim_is_a_text_a_line_a_file_or_standard_input(
             given
         )
         assert (done.returncode, answer["rule"]) == (0, "stated")
+
+
+def test_a_claim_in_a_script_without_spaces_is_a_text(tmp_path: Path) -> None:
+    for text in ("我们使用PostgreSQL", "注文はPostgreSQLに保存される。"):
+        (answer,) = json_lines(cli("check", text, cwd=tmp_path).stdout)
+        assert answer["evidence"]["claim"]["content"] == text
 
 
 def test_a_corpus_is_named_and_made_official_on_the_command_line(tmp_path: Path) -> None:
