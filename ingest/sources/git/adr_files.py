@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from threading import Lock
 from typing import NamedTuple
@@ -74,14 +74,20 @@ class AdrRecord(Frozen):
 
 
 class AdrIndex:
-    """All records of one tree, by number. `links` are ADR directories that are links or submodules, `looked_in` says
-    where records were looked for."""
+    """All records of one tree, by number. `holds` tells which paths may be of one, `links` are ADR directories that are
+    links or submodules, `looked_in` says where records were looked for."""
 
     def __init__(
-        self, tree: str, records: Sequence[AdrRecord], links: Sequence[str] = (), looked_in: str = ""
+        self,
+        tree: str,
+        records: Sequence[AdrRecord],
+        holds: Callable[[str], bool],
+        links: Sequence[str],
+        looked_in: str,
     ) -> None:
         self.tree = tree
         self.records = tuple(records)
+        self.holds = holds
         self.links = tuple(links)
         self.looked_in = looked_in
         self._by_path = {record.path: record for record in records}
@@ -199,16 +205,17 @@ class AdrFiles:
     def _read(self, repository: Repository, tree: str) -> AdrIndex:
         listing = _listing(repository, tree)
         directories = self._directories_of(repository, listing)
-        entries = [
-            entry
-            for entry in listing
-            if directories.hold(entry.path) and is_record(entry.path) and not self._memory.match(entry.path)
-        ]
+        holds = directories.hold
+        if not any(holds(each.path) and self._is_record(each.path) for each in listing):
+            holds = directories.may_hold
+        entries = [each for each in listing if holds(each.path) and self._is_record(each.path)]
         files = {each.path: each.object_id for each in entries if each.mode not in {_LINK, _SUBMODULE}}
         self._parse_new(repository, {object_id: path for path, object_id in files.items()})
         records = [
             self._pages[object_id].model_copy(update={"path": path}) for path, object_id in files.items()
         ]
+        if holds != directories.hold and not any(record.statement for record in records):
+            records = []  # numbered like records, but none of them has a status
         records += [
             AdrRecord(
                 path=each.path,
@@ -224,7 +231,10 @@ class AdrFiles:
             for each in listing
             if each.mode in {_LINK, _SUBMODULE} and directories.lead_through(each.path)
         ]
-        return AdrIndex(tree, records, links, directories.describe())
+        return AdrIndex(tree, records, holds, links, directories.describe())
+
+    def _is_record(self, path: str) -> bool:
+        return is_record(path) and not self._memory.match(path)
 
     def _directories_of(self, repository: Repository, listing: Sequence[_Entry]) -> RecordDirectories:
         if self._configured:
@@ -276,6 +286,7 @@ class AdrFiles:
             return None
         root = repository.work_tree.resolve()
         known = {str(PurePosixPath(record.path).parent) for record in (index.records if index else ())}
+        holds = index.holds if index else RecordDirectories(self._configured, {}).may_hold
         seen = 0
         for name in self._configured or sorted({*known, *USUAL}):
             start = (root / name).resolve()
@@ -289,8 +300,10 @@ class AdrFiles:
                 repository.remaining()
                 for file in files:
                     path = Path(directory) / file
-                    if is_record(file) and file_number(file) == number and not path.is_symlink():
-                        return path.relative_to(root).as_posix()
+                    if not is_record(file) or file_number(file) != number or path.is_symlink():
+                        continue
+                    if holds(relative := path.relative_to(root).as_posix()):
+                        return relative
         return None
 
 

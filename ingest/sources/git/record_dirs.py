@@ -1,7 +1,8 @@
 """Where architecture decision records lie in a tree, told by the names in it. Pure, and linear in them.
 
 A directory holds records by its own name, because a file tells so (`.adr-dir` of adr-tools, `.log4brains.yml`), or
-because the operator names it, and then no other does.
+because the operator names it, and then no other does. A file that calls itself one (`adr-012-queues.md`) is a record
+wherever it lies; and where there is none of all that, the numbered files of a directory `architecture` are.
 """
 
 from __future__ import annotations
@@ -56,6 +57,9 @@ def _directories(names: Sequence[str]) -> str:
 _COMMON = re.compile(rf"(?:^|/)(?:{_directories(COMMON)})/", re.IGNORECASE)
 _IS_COMMON = re.compile(rf"(?:^|/)(?:{_directories(COMMON)})$", re.IGNORECASE)
 _NOT_HERE = re.compile(rf"(?:^|/)(?:{_directories(_ELSEWHERE)})/", re.IGNORECASE)
+# Three digits at least: chapters of a book on the architecture have two.
+_CALLED_SO = re.compile(r"(?:^|/)adr[-_ ]?\d{1,6}[-_ .][^/]*$", re.IGNORECASE)
+_NUMBERED = re.compile(r"(?:^|/)architecture/\d{3,5}[-_ ][^/]*$", re.IGNORECASE)
 _UPON_THE_WAY = re.compile(r"(?:^|/)(?:docs?|docs?/architecture|architecture)$", re.IGNORECASE)
 
 
@@ -100,7 +104,13 @@ class RecordDirectories:
             return True
         if self._configured:
             return False
-        return _COMMON.search(path) is not None and _NOT_HERE.search(path) is None
+        common = _COMMON.search(path) is not None or _CALLED_SO.search(path) is not None
+        return common and _NOT_HERE.search(path) is None
+
+    def may_hold(self, path: str) -> bool:
+        """The same, in a tree of which `hold` says so of no file."""
+        numbered = not self._configured and _NUMBERED.search(path) is not None
+        return self.hold(path) or (numbered and _NOT_HERE.search(path) is None)
 
     def lead_through(self, path: str) -> bool:
         """Whether one of them may lie behind the link or submodule at this path, where nobody looks."""

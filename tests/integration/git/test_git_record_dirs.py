@@ -60,6 +60,40 @@ def test_common_directories_are_found_by_themselves(repository: TestRepository, 
 
 
 @pytest.mark.parametrize(
+    "file", ["adr-3-queues.md", "notes/ADR_0003.use-queues.md", "docs/architecture/adr-003.md"]
+)
+def test_a_file_that_calls_itself_a_record_is_one_wherever_it_lies(
+    repository: TestRepository, file: str
+) -> None:
+    repository.commit("Decide", {file: page(3), "docs/architecture/0004-guide.md": page(4)})
+    looked_up = source(repository)
+    assert found(looked_up.read(adr(3))).standing is Standing.IN_FORCE
+    assert isinstance(looked_up.read(adr(4)), Missing)  # where there are records, no other numbers count
+
+
+def test_numbered_files_on_the_architecture_are_records_where_there_are_no_others(
+    repository: TestRepository,
+) -> None:
+    chapters = {"architecture/04-solution.md": page(4), "tests/architecture/005-x.md": page(5)}
+    repository.commit("Decide", {"site/docs/architecture/003-use-queues.md": page(3), **chapters})
+    looked_up = source(repository)
+    assert found(looked_up.read(adr(3))).standing is Standing.IN_FORCE
+    for number in (4, 5):
+        assert isinstance(looked_up.read(adr(number)), Missing)
+
+
+def test_numbered_files_without_a_status_are_no_records(repository: TestRepository) -> None:
+    repository.commit("Start", {"docs/architecture/003-overview.md": "# Overview\n\nWe use queues.\n"})
+    assert unreachable(source(repository).read(adr(3))).code == "no_records"
+
+
+def test_a_record_that_nobody_has_committed_is_seen_beside_others(repository: TestRepository) -> None:
+    repository.commit("Decide", {"docs/architecture/adr-003-queues.md": page(3)})
+    (repository.path / "docs/architecture/adr-004-eve.md").write_text(page(4))
+    assert found(source(repository).read(adr(4))).standing is Standing.PROPOSED
+
+
+@pytest.mark.parametrize(
     "directory",
     ["docs", "arch", "node_modules/tool/docs/adr", "tests/fixtures/adr", "memory-bank/decisions", "badr"],
 )
