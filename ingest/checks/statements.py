@@ -36,6 +36,7 @@ TURNED = frozenset(
         "crossed",
         "mixed",
         "borrowed",
+        "exchanged",
         NOT_OWN,
         OF_PERSON,
     }

@@ -24,7 +24,7 @@ from vouchgate.ingest.language.terms import Kind, words_of
 from vouchgate.ingest.support.binding import binding
 from vouchgate.ingest.support.durations import durations
 from vouchgate.ingest.support.qualifiers import qualified, unsaid_universals
-from vouchgate.ingest.support.roles import swapped
+from vouchgate.ingest.support.roles import exchanged, swapped
 from vouchgate.ingest.support.tokens import LISTS, Token, abbreviations, shown_of, token_of, tokens_of
 from vouchgate.ingest.support.topic import Beginnings
 
@@ -243,6 +243,7 @@ def align(text: str, start: int, end: int, source: SourceText) -> Alignment:
         measures |= binding(text, words, source.text, place)
     measures["miscounted"] += other_spans
     measures["swapped"] = float(swapped(text, words, source.text, place))
+    measures["exchanged"] = float(exchanged(text, words, source.text, place))
     return Alignment(words, wanted, span, missing, absent, measures)
 
 

@@ -1,4 +1,4 @@
-"""Who does what to whom: whether a statement has a place's verb with its sides exchanged.
+"""Who does what to whom: whether a statement has a place's verb, or its preference, with the sides exchanged.
 
 "PostgreSQL uses sessions" has every word of "We use PostgreSQL for sessions". What stands right before a verb does it,
 and in the passive it is what it is done to; where the place has that word on the verb's other side alone, and another
@@ -19,6 +19,8 @@ _REACH = 8  # words to either side of a verb in which its sides are looked for
 _MARK = frozenset(",.;:!?()[]|\n")
 _NAMING = frozenset({"called", "named"})  # "a script called X" calls nothing
 _BE = frozenset({"is", "are", "was", "were", "be", "been", "being"})
+# What stands between a thing and the one it is preferred to, with the word that has to stand before it.
+_PREFERRED = {"over": None, "than": "rather", "of": "instead"}
 # A constant made once of the package's own data.
 _VERBS = frozenset(map(term_key, TENSES.tense.commands | LISTS.acting))
 
@@ -43,6 +45,23 @@ def swapped(text: str, words: Sequence[Token], source: str, place: Sequence[Toke
         for key in verb.keys:
             theirs.setdefault(key, []).append(verb)
     return any(_against(verb, theirs) for verb in _verbs(text, words))
+
+
+def exchanged(text: str, words: Sequence[Token], source: str, place: Sequence[Token]) -> bool:
+    """Whether the place prefers what the statement does not: "A over B", "B rather than A". What stands on both sides
+    tells them not apart. Linear in both, but for such words."""
+    theirs = list(_preferred(source, place))
+    return any(
+        left & after and right & before for left, right in _preferred(text, words) for before, after in theirs
+    )
+
+
+def _preferred(text: str, words: Sequence[Token]) -> Iterator[tuple[frozenset[str], frozenset[str]]]:
+    """Of each such word what only one side has, as keys."""
+    for at, token in enumerate(words):
+        if token.low in _PREFERRED and _PREFERRED[token.low] in {None, words[max(0, at - 1)].low}:
+            before, after = (_keys([*_side(text, words, at, step)]) for step in (-1, 1))
+            yield before - after, after - before
 
 
 def _against(verb: _Verb, theirs: dict[str, list[_Verb]]) -> bool:

@@ -43,6 +43,7 @@ VETOES: Mapping[str, str] = {
     "reported": "reported",
     "framed": "framed",
     "swapped": "roles",
+    "exchanged": "exchanged",
     "crossed": "crossed",
     "mixed": "mixed",
     "borrowed": "borrowed",

@@ -314,6 +314,30 @@ def test_who_does_it_and_to_whom_it_is_done_are_not_exchanged(claim: str, source
 
 
 @pytest.mark.parametrize(
+    ("claim", "source"),
+    [
+        ("We prefer Redis over Memcached for sessions.", "We prefer Memcached over Redis for sessions."),
+        ("We use tabs instead of spaces.", "We use spaces rather than tabs in all files."),
+        (
+            "The team alerts on causes over symptoms.",
+            "The team alerts on symptoms over causes, as others do.",
+        ),
+    ],
+)
+def test_what_is_preferred_is_not_what_it_is_preferred_to(claim: str, source: str) -> None:
+    assert (one(claim, source).stance, one(claim, source).why) == (SPEAKS, "exchanged")
+    assert one(source, source).stance is STATES
+
+
+def test_what_is_preferred_may_be_said_in_other_words() -> None:
+    assert (
+        one("We use spaces over tabs in files.", "We use spaces rather than tabs in files.").stance is STATES
+    )
+    # Bounds and places prefer nothing.
+    assert one("Links over 10 GB go to the mirror.", "To the mirror go links over 10 GB.").why != "exchanged"
+
+
+@pytest.mark.parametrize(
     "claim",
     [
         "The billing team is notified by the ledger each night.",
