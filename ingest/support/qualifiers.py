@@ -58,9 +58,11 @@ def qualified(text: str, words: Sequence[Token], place: Sequence[Token], source:
         if token.content
     ]
     denied, denies = _denied(text, words), _denied(source, place)
-    alike = _denied_alike(text, words, source, place, met)
+    apart = _exchanged(met, denied, denies)
+    alike = frozenset() if apart else _denied_alike(text, words, source, place, met)
     plain = [(at, places) for at, places in met if words[at].keys[0] not in alike]
     unsaid = bool(denied) and not denies
+    unsaid |= _turned_condition(words, place)
     unsaid |= any(at in denied and places and denies.isdisjoint(places) for at, places in plain)
     found = {"denial_unsaid": float(unsaid), "denial_said": float(_only_within(plain, denied, denies))}
     possible = LISTS.possible
@@ -102,6 +104,24 @@ def _denied_alike(
         )
     }
     return frozenset(words[at].keys[0] for at, _ in met if ours[at] in alike)
+
+
+def _exchanged(
+    met: Sequence[tuple[int, Sequence[int]]], ours: frozenset[int], theirs: frozenset[int]
+) -> bool:
+    """Whether each side denies what the other says plainly, and both deny nothing in common: "in Redis and not in
+    Memcached", "in Memcached and not in Redis"."""
+    sides = {(at in ours, not theirs.isdisjoint(places)) for at, places in met if places}
+    return {(True, False), (False, True)} <= sides and (True, True) not in sides
+
+
+def _turned_condition(words: Sequence[Token], place: Sequence[Token]) -> bool:
+    """Whether one of the two says "unless" of what the other says "if", and nothing is denied there."""
+    ours, theirs = ({token.low for token in each} for each in (words, place))
+    if ("unless" in ours) is ("unless" in theirs):
+        return False
+    other = place if "unless" in ours else words
+    return any(token.low == "if" for token in other) and not any(map(_denies, other))
 
 
 def _clauses(text: str, words: Sequence[Token]) -> list[int]:

@@ -329,6 +329,26 @@ def test_what_is_preferred_is_not_what_it_is_preferred_to(claim: str, source: st
     assert one(source, source).stance is STATES
 
 
+@pytest.mark.parametrize(
+    ("claim", "source"),
+    [
+        (
+            "Sessions are kept in Redis and not in Memcached.",
+            "Sessions are kept in Memcached and not in Redis.",
+        ),
+        (
+            "Harbour winches can't be run beside the crane.",
+            "Although it is not our primary use-case Harbour winches can run beside the crane.",
+        ),
+        ("PRs need two approvals unless they touch docs.", "PRs need two approvals only if they touch docs."),
+        ("PRs need two approvals if they touch docs.", "PRs need two approvals unless they touch docs."),
+    ],
+)
+def test_as_many_denials_are_not_the_same_denial(claim: str, source: str) -> None:
+    assert (SPEAKS, "denial") in {(held.stance, held.why) for held in stances(claim, SourceText(source))}
+    assert {held.stance for held in stances(source, SourceText(source))} == {STATES}
+
+
 def test_what_is_preferred_may_be_said_in_other_words() -> None:
     assert (
         one("We use spaces over tabs in files.", "We use spaces rather than tabs in files.").stance is STATES
