@@ -1,201 +1,36 @@
 """A statement laid over a source: the place that comes nearest to saying it, and how near that is.
 
-A source is read once: its sentences, and where each word stands. A statement is looked for in the sentences that have
-most of its words, alone or two in a row, because what is said is said in one place: a page about anything has every
-word of any claim somewhere. What the nearest place has and has not is measured (`Alignment.measures`); what that is
-worth, `ingest.support.stance` decides.
+A statement is looked for in the sentences that have most of its words, alone or two in a row, because what is said is
+said in one place: a page about anything has every word of any claim somewhere. What the nearest place has and has not
+is measured (`Alignment.measures`); what that is worth, `ingest.support.stance` decides.
 """
 
 from __future__ import annotations
 
 import math
-import re
-from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise, zip_longest
-from operator import itemgetter
 
 from vouchgate.ingest.contradictions.lists import LISTS as OPPOSITES
 from vouchgate.ingest.contradictions.lists import root_of
-from vouchgate.ingest.language.sentences import sentences, without_questions
-from vouchgate.ingest.language.terms import Kind, words_of
 from vouchgate.ingest.support.binding import binding
 from vouchgate.ingest.support.durations import durations
 from vouchgate.ingest.support.qualifiers import qualified, unsaid_universals
 from vouchgate.ingest.support.roles import exchanged, swapped
-from vouchgate.ingest.support.tokens import LISTS, Token, abbreviations, shown_of, token_of, tokens_of
-from vouchgate.ingest.support.topic import Beginnings
+from vouchgate.ingest.support.source_text import SourceText, counts
+from vouchgate.ingest.support.tokens import LISTS, Token, abbreviations, shown_of, tokens_of
 
 HALF = 0.5  # of a statement's weight: a place with no more than that speaks of something else
-AKIN = 0.6  # of a word's weight, when the place has a longer or shorter word with the same beginning
-JOINED = 0.9  # and when it has all parts of a compound, apart
 NEAREST = 6  # sentences that have most of the statement's words; the place is looked for around them
-LONGEST = 160  # words of a place that are looked at; what goes on longer is a list or a table
 MOST_TOKENS = 80  # words of a statement that are laid over a place; a longer one is no statement
-_PART = re.compile(r"[A-Z]?[a-z]+|[^\W\d_]|\d+")
 _CLOSE = 3  # words between two that stand together
-_RULE = re.compile(r"\|[\s:|-]*")  # between the head of a table and its rows
-_BEFORE = 3  # sentences before a place, where what it speaks of may have been named
 _STOPS = frozenset(".:;!?|*-\n")
 _GETS = frozenset({"get", "gets", "got", "getting"})
 _NEAR = 5  # words to either side that are of the same clause
 _VERBAL = ("ed", "ing")
 _OPENING = frozenset('.!?:"“\n')  # between two words: a capital behind it means nothing
-_TOPIC_ASKED = re.compile(r"\W*(?:how|wh)", re.I)  # "Why does it rain?" names what a text is about
 _TITLED = 0.8  # of a word's weight in the choice of the place, when only the title has it
-
-
-class SourceText:
-    """A source as statements are laid over it. Built in time linear in its text.
-
-    What it asks is left out. `title` is what the whole text is about; `given` are words that count as said beside it:
-    the project's own name in the record of a project.
-    """
-
-    def __init__(self, text: str, title: str = "", given: str = "") -> None:
-        title = title if _TOPIC_ASKED.match(title) else without_questions(title)
-        self.text = text = without_questions(text)
-        self.spans = sentences(text)
-        self.words = tuple(words_of(text))
-        self.titled = frozenset(
-            key for token in tokens_of(f"{title}\n{given}") for key in (*token.keys, *token.parts)
-        )
-        self._title_abbreviations = frozenset(abbreviations(shown_of(tokens_of(title))))
-        self._headed: dict[int, frozenset[str]] = {}
-        self._said: dict[int, frozenset[str]] = {}
-        self._first: list[int] = []  # of each sentence, its first word
-        self._places: dict[str, list[int]] = {}
-        places, sentence = self._places, -1
-        ends = [start for start, _ in self.spans[1:]] + [len(text) + 1]
-        end = -1
-        for index, (key, start, _, kind, parts) in enumerate(self.words):
-            while start >= end and sentence + 1 < len(ends):
-                sentence += 1
-                end = ends[sentence]
-                self._first.append(index)
-            if kind is Kind.FUNCTION and key not in LISTS.indexed:
-                continue
-            places.setdefault(key, []).append(sentence)
-            for part, _ in parts:
-                places.setdefault(part, []).append(sentence)
-        self._first += [len(self.words)] * (len(self.spans) + 1 - len(self._first))
-
-    @cached_property
-    def _beginnings(self) -> Beginnings:
-        return Beginnings(self._places)
-
-    @cached_property
-    def _abbreviations(self) -> Mapping[str, tuple[int, int]]:
-        return abbreviations([(start, end, self.text[start:end]) for _, start, end, _, _ in self.words])
-
-    @cached_property
-    def counted(self) -> Mapping[str, frozenset[str]]:
-        """What the text counts: a word to the numbers that stand right before it ("15 minutes", "15-minute")."""
-        found: dict[str, set[str]] = {}
-        for at, word in enumerate(self.words):
-            digits = word.kind is Kind.NUMBER or (word.parts and word.parts[0][1] is Kind.NUMBER)
-            if digits or word.key in LISTS.counting:
-                pair = [self._token(index) for index in range(at, min(at + 2, len(self.words)))]
-                for number, unit in counts(pair):
-                    found.setdefault(unit, set()).add(number)
-        return {unit: frozenset(numbers) for unit, numbers in found.items()}
-
-    def within(self, first: int, last: int) -> tuple[Token, ...]:
-        """The words of the sentences from `first` to `last`, at most LONGEST."""
-        start = self._first[first]
-        return tuple(self._token(at) for at in range(start, min(self._first[last + 1], start + LONGEST)))
-
-    def said(self, at: int) -> frozenset[str]:
-        """The keys of the words of a sentence."""
-        if (keys := self._said.get(at)) is None:
-            keys = frozenset(key for token in self.within(at, at) for key in (*token.keys, *token.parts))
-            self._said[at] = keys
-        return keys
-
-    def _token(self, at: int) -> Token:
-        word = self.words[at]
-        return token_of(word, self.text[word.start : word.end])
-
-    def find(self, token: Token) -> tuple[tuple[str, float], ...]:
-        """The keys under which the text has a word, each with how much of the word it is; none when it has not."""
-        for key in token.keys:
-            if self.sentences_with(key):
-                return ((key, 1.0),)
-        if token.number:
-            return ()
-        if token.parts:
-            return self._find_parts(token)
-        if token.shown.isupper() and (run := self._abbreviations.get(token.low)) is not None:
-            share = 1.0 / (run[1] - run[0] + 1)
-            return tuple((self._token(at).keys[0], share) for at in range(run[0], run[1] + 1))
-        akin = self._beginnings.akin_to(token.keys[0])
-        return () if akin is None else ((akin, AKIN),)
-
-    def _find_parts(self, token: Token) -> tuple[tuple[str, float], ...]:
-        have = [key for key in token.parts if self.sentences_with(key)]
-        if len(have) < len(token.parts) or (token.identifier and not self._spells(token.shown)):
-            return ()
-        return tuple((key, JOINED / len(have)) for key in have)
-
-    def _spells(self, identifier: str) -> bool:
-        """Whether the parts of an identifier stand side by side: "max retries", while "SQL" alone is no "MySQL"."""
-        parts = r"[\W_]{0,2}".join(_PART.findall(identifier))
-        return re.search(rf"(?<![^\W_]){parts}(?:e?s)?(?![^\W_])", self.text, re.IGNORECASE) is not None
-
-    def sentences_with(self, key: str) -> Sequence[int]:
-        """The sentences that have a key, in order; more than once where they have it so."""
-        if key[0] not in "#=":
-            return self._places.get(key, ())
-        found = [self._places[form] for form in LISTS.forms(key) if form in self._places]
-        return found[0] if len(found) == 1 else sorted(at for places in found for at in places)
-
-    def titles(self, token: Token, at: int = -1) -> bool:
-        """Whether the title has a word, or what it is short for; or, of a sentence `at`, a heading it stands under."""
-        if not self.titled.isdisjoint(token.keys) or token.low in self._title_abbreviations:
-            return True
-        return at >= 0 and not self.headed(at).isdisjoint(token.keys)
-
-    def before(self, token: Token, at: int) -> bool:
-        """Whether one of the sentences before a sentence has a word, in the same paragraph or list."""
-        for sentence in range(at - 1, max(-1, at - 1 - _BEFORE), -1):
-            if "\n\n" in self.text[self.spans[sentence][1] : self.spans[sentence + 1][0]]:
-                return False
-            if any(sentence in self.sentences_with(key) for key in token.keys):
-                return True
-        return False
-
-    def headed(self, at: int) -> frozenset[str]:
-        """The keys of the words in the headings that a sentence stands under, and in the head of its table."""
-        if (keys := self._headed.get(at)) is None:
-            index = bisect_right(self._headings, at, key=itemgetter(0)) - 1
-            spans = self._headings[index][1] if index >= 0 else ()
-            tokens = tokens_of("\n".join(self.text[start:end] for start, end in spans)) if spans else ()
-            keys = frozenset(key for token in tokens for key in (*token.keys, *token.parts))
-            self._headed[at] = keys
-        return keys
-
-    @cached_property
-    def _headings(self) -> Sequence[tuple[int, tuple[tuple[int, int], ...]]]:
-        """The sentences from which on other headings hold, each with where these stand."""
-        above: list[tuple[int, tuple[int, int]]] = []
-        found: list[tuple[int, tuple[tuple[int, int], ...]]] = []
-        table = False
-        for at, (start, end) in enumerate(self.spans):
-            first = self.text[start]
-            if first == "#":
-                level = len(self.text[start:end]) - len(self.text[start:end].lstrip("#"))
-                above = [*(each for each in above if each[0] < level), (level, (start, end))]
-            elif first == "|" and not table and at and _RULE.fullmatch(self.text, start, end):
-                found.append((at, (*(span for _, span in above), self.spans[at - 1])))
-                table = True
-                continue
-            elif first == "|" or not table:
-                continue
-            table = False
-            found.append((at, tuple(span for _, span in above)))
-        return found
 
 
 @dataclass(frozen=True)
@@ -436,15 +271,6 @@ def _subject_elsewhere(
             return False  # "Chosen: keep it" and "- Keep it" have no subject
         before = token.end
     return True
-
-
-def counts(words: Sequence[Token]) -> Iterator[tuple[str, str]]:
-    """Each number with the word it counts."""
-    for token, after in zip(words, (*words[1:], None), strict=True):
-        if token.number and after is not None and after.content and not after.number:
-            yield token.keys[0], after.keys[0]
-        elif token.parts and token.parts[0].startswith("#"):
-            yield from ((token.parts[0], part) for part in token.parts[1:2])
 
 
 def _miscounted(words: Sequence[Token], missing: Sequence[Token], source: SourceText) -> int:

@@ -20,12 +20,12 @@ from vouchgate.ingest.language.terms import ENGLISH, language_of
 from vouchgate.ingest.language.words import NAME
 from vouchgate.ingest.support import passages, turns
 from vouchgate.ingest.support.address import unsaid
-from vouchgate.ingest.support.alignment import SourceText
 from vouchgate.ingest.support.glossed import stances_in
 from vouchgate.ingest.support.prepared import READ_BY_GLOSS, PreparedSource, PreparedTexts
 from vouchgate.ingest.support.quotation import Quotation, look_up, stretches
 from vouchgate.ingest.support.record import Record, read_record
 from vouchgate.ingest.support.scope import Said, said_by
+from vouchgate.ingest.support.source_text import SourceText
 from vouchgate.ingest.support.stance import stances
 from vouchgate.ingest.support.tokens import LISTS
 

@@ -14,10 +14,10 @@ from vouchgate.ingest.claims.source import Form, Found, PackedText
 from vouchgate.ingest.contradictions.glossed import GlossWord, glossed
 from vouchgate.ingest.language.languages import load_languages
 from vouchgate.ingest.language.terms import language_of
-from vouchgate.ingest.support.alignment import SourceText
 from vouchgate.ingest.support.passages import RankedText
 from vouchgate.ingest.support.quotation import Folded
 from vouchgate.ingest.support.record import Record, read_record
+from vouchgate.ingest.support.source_text import SourceText
 from vouchgate.ingest.support.texts import digest_of, pack
 from vouchgate.ingest.support.turns import asserted
 

@@ -58,7 +58,7 @@ def qualified(text: str, words: Sequence[Token], place: Sequence[Token], source:
         if token.content
     ]
     denied, denies = _denied(text, words), _denied(source, place)
-    apart = _exchanged(met, denied, denies)
+    apart = _denied_apart(met, denied, denies)
     alike = frozenset() if apart else _denied_alike(text, words, source, place, met)
     plain = [(at, places) for at, places in met if words[at].keys[0] not in alike]
     unsaid = bool(denied) and not denies
@@ -106,7 +106,7 @@ def _denied_alike(
     return frozenset(words[at].keys[0] for at, _ in met if ours[at] in alike)
 
 
-def _exchanged(
+def _denied_apart(
     met: Sequence[tuple[int, Sequence[int]]], ours: frozenset[int], theirs: frozenset[int]
 ) -> bool:
     """Whether each side denies what the other says plainly, and both deny nothing in common: "in Redis and not in
@@ -117,10 +117,10 @@ def _exchanged(
 
 def _turned_condition(words: Sequence[Token], place: Sequence[Token]) -> bool:
     """Whether one of the two says "unless" of what the other says "if", and nothing is denied there."""
-    ours, theirs = ({token.low for token in each} for each in (words, place))
-    if ("unless" in ours) is ("unless" in theirs):
+    ours, theirs = (any(token.low == "unless" for token in each) for each in (words, place))
+    if ours is theirs:
         return False
-    other = place if "unless" in ours else words
+    other = place if ours else words
     return any(token.low == "if" for token in other) and not any(map(_denies, other))
 
 

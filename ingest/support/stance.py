@@ -16,8 +16,9 @@ from vouchgate.ingest.claims.source import Held, Stance
 from vouchgate.ingest.claims.statements import Statement, statements
 from vouchgate.ingest.contradictions.match import Contradiction
 from vouchgate.ingest.data import read_data
-from vouchgate.ingest.support.alignment import HALF, Alignment, SourceText, align
+from vouchgate.ingest.support.alignment import HALF, Alignment, align
 from vouchgate.ingest.support.qualifiers import universals
+from vouchgate.ingest.support.source_text import SourceText
 from vouchgate.ingest.support.tokens import LISTS, Token, tokens_of
 
 MOST_WORDS = 12  # of a statement that are named as missing

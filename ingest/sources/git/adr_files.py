@@ -205,16 +205,17 @@ class AdrFiles:
     def _read(self, repository: Repository, tree: str) -> AdrIndex:
         listing = _listing(repository, tree)
         directories = self._directories_of(repository, listing)
-        holds = directories.hold
-        if not any(holds(each.path) and self._is_record(each.path) for each in listing):
-            holds = directories.may_hold
-        entries = [each for each in listing if holds(each.path) and self._is_record(each.path)]
+        entries = [each for each in listing if directories.hold(each.path) and self._is_record(each.path)]
+        if numbered := not entries:
+            entries = [
+                each for each in listing if directories.may_hold(each.path) and self._is_record(each.path)
+            ]
         files = {each.path: each.object_id for each in entries if each.mode not in {_LINK, _SUBMODULE}}
         self._parse_new(repository, {object_id: path for path, object_id in files.items()})
         records = [
             self._pages[object_id].model_copy(update={"path": path}) for path, object_id in files.items()
         ]
-        if holds != directories.hold and not any(record.statement for record in records):
+        if numbered and not any(record.statement for record in records):
             records = []  # numbered like records, but none of them has a status
         records += [
             AdrRecord(
@@ -231,6 +232,7 @@ class AdrFiles:
             for each in listing
             if each.mode in {_LINK, _SUBMODULE} and directories.lead_through(each.path)
         ]
+        holds = directories.may_hold if numbered else directories.hold
         return AdrIndex(tree, records, holds, links, directories.describe())
 
     def _is_record(self, path: str) -> bool:

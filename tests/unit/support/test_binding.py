@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from vouchgate.ingest.claims.source import Held, Stance
-from vouchgate.ingest.support.alignment import SourceText
+from vouchgate.ingest.support.source_text import SourceText
 from vouchgate.ingest.support.stance import stances
 
 STATES = Stance.STATES

@@ -6,8 +6,8 @@ import pytest
 
 from vouchgate.ingest.claims.source import Stance
 from vouchgate.ingest.claims.statements import MOST, statements
-from vouchgate.ingest.support.alignment import SourceText
 from vouchgate.ingest.support.scope import said_by
+from vouchgate.ingest.support.source_text import SourceText
 from vouchgate.ingest.support.stance import stances
 
 SOURCE = "The depot in Leeds opens at seven. Keys are kept by the porter, and nobody else has one."

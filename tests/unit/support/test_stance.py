@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.running.hangs import given_up_after
 from vouchgate.ingest.claims.source import Held, Stance
 from vouchgate.ingest.contradictions.rules import contradictions
-from vouchgate.ingest.support.alignment import LONGEST, SourceText
+from vouchgate.ingest.support.source_text import LONGEST, SourceText
 from vouchgate.ingest.support.stance import MOST_WORDS, stances
 
 STATES, SPEAKS, SILENT = Stance.STATES, Stance.SPEAKS, Stance.SILENT
