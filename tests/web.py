@@ -35,6 +35,14 @@ class Asked:
 Route = Answer | Callable[[Asked], Answer]
 
 
+class ManyAtOnce(ThreadingHTTPServer):
+    """A server for tests that lets as many wait for a thread as a test can bring. With the five that http.server
+    lets wait, the kernel drops a sixth, who asks again after seconds: by then a caller may have given up."""
+
+    request_queue_size = 128
+    daemon_threads = True
+
+
 @dataclass
 class WebServer:
     """`routes` maps a path (with its query) to an answer and may be changed while it serves; all else is a
@@ -96,8 +104,7 @@ def web_server(routes: dict[str, Route] | None = None, host: str = "127.0.0.1") 
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
             """Says nothing: `asked` is the log."""
 
-    server = ThreadingHTTPServer((host, 0), Handler)
-    server.daemon_threads = True
+    server = ManyAtOnce((host, 0), Handler)
     site = WebServer(f"http://{host}:{server.server_address[1]}", routes if routes is not None else {})
     thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
     thread.start()

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,8 @@ from mcp import StdioServerParameters
 from mcp.client.client import Client
 from mcp.client.stdio import stdio_client
 from mcp_types import CallToolResult, TextContent, Tool
+
+from tests.web import ManyAtOnce
 
 NODE = Path(sys.prefix) / "bin" / "node"
 GRAPH_SERVER = (
@@ -161,8 +163,7 @@ def way_to(address: str) -> Iterator[Way]:
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
             """Says nothing."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
+    server = ManyAtOnce(("127.0.0.1", 0), Handler)
     way.url = f"http://127.0.0.1:{server.server_address[1]}"
     thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
     thread.start()
