@@ -3,6 +3,7 @@
 "PostgreSQL uses sessions" has every word of "We use PostgreSQL for sessions". What stands right before a verb does it,
 and in the passive it is what it is done to; where the place has that word on the verb's other side alone, and another
 one in its stead, the two say different things. Only verbs of a list are looked at, and only the nearest word before.
+Whatever the verb: two things with the same words between them, the other way about, are in each other's place.
 """
 
 from __future__ import annotations
@@ -23,6 +24,13 @@ _BE = frozenset({"is", "are", "was", "were", "be", "been", "being"})
 _PREFERRED = {"over": None, "than": "rather", "of": "instead"}
 # A constant made once of the package's own data.
 _VERBS = frozenset(map(term_key, TENSES.tense.commands | LISTS.acting))
+# Between two things, or before both: they may change places, and no more is said.
+_EVEN = frozenset({
+    "and", "or", "nor", "but", "while", "whereas", "versus", "vs", "with", "alongside", "besides", "beside", "between",
+    "both", "near", "next", "plus", "as", "equal", "equals", "same", "different", "differs", "differ", "similar",
+})  # fmt: skip
+# Before the first of two things with a comma between them: "unlike A, B is restarted".
+_LEADING = frozenset({"unlike", "before", "after", "without", "once", "until", "despite"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +56,42 @@ def swapped(text: str, words: Sequence[Token], source: str, place: Sequence[Toke
 
 
 def exchanged(text: str, words: Sequence[Token], source: str, place: Sequence[Token]) -> bool:
-    """Whether the place prefers what the statement does not: "A over B", "B rather than A". What stands on both sides
-    tells them not apart. Linear in both, but for such words."""
+    """Whether the place prefers what the statement does not: "A over B", "B rather than A"; or has two of its things
+    in each other's place: "from A into B", "from B into A". What stands on both sides tells them not apart. Linear in
+    both, but for such words."""
     theirs = list(_preferred(source, place))
-    return any(
+    if any(
         left & after and right & before for left, right in _preferred(text, words) for before, after in theirs
-    )
+    ):
+        return True
+    ours = _linked(text, words)
+    there = _linked(source, place) if ours else frozenset()
+    return any((link, right, left) in there for link, left, right in ours - there)
+
+
+def _linked(text: str, words: Sequence[Token]) -> frozenset[tuple[tuple[str, ...], str, str]]:
+    """The words between two things of one clause and the things, as keys. Of what stands behind a comma, "unlike A, B
+    is restarted", the word before the first links the two. What does not say which is which links nothing: a form of
+    "be" alone, a joint, and what the first thing stands behind, too ("in A in B")."""
+    found: list[tuple[tuple[str, ...], str, str]] = []
+    before = ""
+    for at, first in enumerate(words):
+        if first.content:
+            link: list[str] = []
+            for second in _side(text, words, at, 1, _MARK - {","}):
+                if second.content and second.keys[0] != first.keys[0]:
+                    if not link and before in _LEADING and "," in text[first.end : second.start]:
+                        found.append(((before,), first.keys[0], second.keys[0]))
+                    elif link and before not in link and _EVEN.isdisjoint(link) and not _BE.issuperset(link):
+                        found.append((tuple(link), first.keys[0], second.keys[0]))
+                if second.low in LISTS.articles:
+                    continue
+                if "," in text[first.end : second.start]:
+                    break
+                link.append(second.keys[0])
+        if first.low not in LISTS.articles:
+            before = first.low
+    return frozenset(found)
 
 
 def _preferred(text: str, words: Sequence[Token]) -> Iterator[tuple[frozenset[str], frozenset[str]]]:
@@ -102,12 +140,14 @@ def _verbs(text: str, words: Sequence[Token]) -> Iterator[_Verb]:
         yield _Verb(frozenset(token.keys), _keys(before[:1]), doing, done, passive, has_object)
 
 
-def _side(text: str, words: Sequence[Token], at: int, step: int) -> Iterator[Token]:
-    """The words to one side of a verb, the nearest first, up to a mark."""
+def _side(
+    text: str, words: Sequence[Token], at: int, step: int, marks: frozenset[str] = _MARK
+) -> Iterator[Token]:
+    """The words to one side of another, the nearest first, up to a mark."""
     index = at
     while 0 <= index + step < len(words) and abs(index + step - at) <= _REACH:
         low, high = sorted((index, index + step))
-        if not _MARK.isdisjoint(text[words[low].end : words[high].start]):
+        if not marks.isdisjoint(text[words[low].end : words[high].start]):
             return
         index += step
         yield words[index]

@@ -314,6 +314,42 @@ def test_who_does_it_and_to_whom_it_is_done_are_not_exchanged(claim: str, source
 
 
 @pytest.mark.parametrize(
+    ("claim", "other"),
+    [
+        ("The tide moves sand from {} into {}.", ("Havn", "Strand")),
+        ("Each {} has two {}.", ("sluice", "pump")),
+        ("The {} mirrors the {}.", ("annex", "hall")),
+        ("The left {} depends on the {}.", ("lock", "weir")),
+        ("In the last race {} wins against {} by far.", ("Alba", "Brio")),
+        ("Unlike the {}, the {} is shut at night.", ("lock", "weir")),
+        ("We keep {} logs for {} days.", ("3", "5")),
+    ],
+)
+def test_two_things_are_not_in_each_others_place(claim: str, other: tuple[str, str]) -> None:
+    said, source = claim.format(*other), claim.format(*reversed(other))
+    assert one(said, source).stance is not STATES
+    assert one(said, said).stance is STATES
+    assert one(said, f"{said} {source}").stance is STATES  # where it says both
+
+
+@pytest.mark.parametrize(
+    ("claim", "source"),
+    [
+        ("We use Redis with Kafka for jobs.", "We use Kafka with Redis for jobs."),
+        ("The port of the hall is 8080.", "8080 is the port of the hall."),
+        ("The sluice is shut in Berlin in July.", "The sluice is shut in July in Berlin."),
+        ("On Friday the pumps run in Havn.", "In Havn the pumps run on Friday."),
+        ("The gates and the weirs are painted in May.", "The weirs and the gates are painted in May."),
+        ("The valve starts the pump at dawn.", "The pump is started by the valve at dawn."),
+        ("Invoices are kept in Kafka by the ledger.", "The ledger keeps invoices in Kafka."),
+    ],
+)
+def test_what_may_change_places_says_the_same(claim: str, source: str) -> None:
+    assert one(claim, source).stance is STATES
+    assert one(source, claim).stance is STATES
+
+
+@pytest.mark.parametrize(
     ("claim", "source"),
     [
         ("We prefer Redis over Memcached for sessions.", "We prefer Memcached over Redis for sessions."),
