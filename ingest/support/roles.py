@@ -14,7 +14,7 @@ from itertools import takewhile
 
 from vouchgate.ingest.contradictions.lists import LISTS as TENSES
 from vouchgate.ingest.language.terms import term_key
-from vouchgate.ingest.support.tokens import LISTS, Token
+from vouchgate.ingest.support.tokens import LISTS, Token, tokens_of
 
 _REACH = 8  # words to either side of a verb in which its sides are looked for
 _MARK = frozenset(",.;:!?()[]|\n")
@@ -24,11 +24,14 @@ _BE = frozenset({"is", "are", "was", "were", "be", "been", "being"})
 _PREFERRED = {"over": None, "than": "rather", "of": "instead"}
 # A constant made once of the package's own data.
 _VERBS = frozenset(map(term_key, TENSES.tense.commands | LISTS.acting))
-# Between two things, or before both: they may change places, and no more is said.
-_EVEN = frozenset({
-    "and", "or", "nor", "but", "while", "whereas", "versus", "vs", "with", "alongside", "besides", "beside", "between",
-    "both", "near", "next", "plus", "as", "equal", "equals", "same", "different", "differs", "differ", "similar",
-})  # fmt: skip
+# Between two things, or before both: they may change places, and no more is said. As keys.
+_EVEN = frozenset(
+    token.keys[0]
+    for token in tokens_of(
+        "and or nor but while whereas versus vs with alongside besides beside between both near next plus as equal"
+        " equals same different differs differ similar"
+    )
+)
 # Before the first of two things with a comma between them: "unlike A, B is restarted".
 _LEADING = frozenset({"unlike", "before", "after", "without", "once", "until", "despite"})
 
@@ -76,21 +79,22 @@ def _linked(text: str, words: Sequence[Token]) -> frozenset[tuple[tuple[str, ...
     found: list[tuple[tuple[str, ...], str, str]] = []
     before = ""
     for at, first in enumerate(words):
-        if first.content:
-            link: list[str] = []
-            for second in _side(text, words, at, 1, _MARK - {","}):
-                if second.content and second.keys[0] != first.keys[0]:
-                    if not link and before in _LEADING and "," in text[first.end : second.start]:
-                        found.append(((before,), first.keys[0], second.keys[0]))
-                    elif link and before not in link and _EVEN.isdisjoint(link) and not _BE.issuperset(link):
-                        found.append((tuple(link), first.keys[0], second.keys[0]))
-                if second.low in LISTS.articles:
-                    continue
-                if "," in text[first.end : second.start]:
-                    break
-                link.append(second.keys[0])
-        if first.low not in LISTS.articles:
-            before = first.low
+        if first.low in LISTS.articles:
+            continue
+        link: list[str] = []
+        for second in _side(text, words, at, 1, _MARK - {","}) if first.content else ():
+            if second.low in LISTS.articles:
+                continue
+            apart = "," in text[first.end : second.start]
+            if apart and (link or before not in _LEADING):
+                break
+            tells = apart or (before not in link and _EVEN.isdisjoint(link) and not _BE.issuperset(link))
+            if tells and second.content and second.keys[0] != first.keys[0]:
+                found.append(((before,) if apart else tuple(link), first.keys[0], second.keys[0]))
+            if apart:
+                break
+            link.append(second.keys[0])
+        before = first.low
     return frozenset(found)
 
 

@@ -339,6 +339,7 @@ def test_two_things_are_not_in_each_others_place(claim: str, other: tuple[str, s
         ("The port of the hall is 8080.", "8080 is the port of the hall."),
         ("The sluice is shut in Berlin in July.", "The sluice is shut in July in Berlin."),
         ("On Friday the pumps run in Havn.", "In Havn the pumps run on Friday."),
+        ("The old hall differs from the new annex.", "The new annex differs from the old hall."),
         ("The gates and the weirs are painted in May.", "The weirs and the gates are painted in May."),
         ("The valve starts the pump at dawn.", "The pump is started by the valve at dawn."),
         ("Invoices are kept in Kafka by the ledger.", "The ledger keeps invoices in Kafka."),
