@@ -109,13 +109,14 @@ def _serve_one_row_sqlmodel(listener: socket.socket, folder: str) -> None:
 
 def _serve_gate(listener: socket.socket, folder: str) -> None:
     from vouchgate.server.app import create_app
+    from vouchgate.server.connections import Server
     from vouchgate.server.interpreter import tune_interpreter
     from vouchgate.service import open_service
     from vouchgate.settings import Settings
 
     with open_service(Settings(database_url=_url_in(folder), policy=unlimited(folder))) as service:
         tune_interpreter()
-        serve_app(create_app(service), listener)
+        Server(create_app(service), lambda: None, 20).serve_on(listener)
 
 
 def _url_in(folder: str) -> str:

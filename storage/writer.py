@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, Protocol, TypeVar, cast
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection, Engine, Transaction
 from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
@@ -260,16 +260,21 @@ class Writer:
 
     def _serve(self) -> None:
         units: list[Unit] = []
-        while units := self._next(gather=len(units) > 1):
+        while self._wait(gather=len(units) > 1):
+            begun = self._begin_ahead()
+            with self._change:
+                units = [unit for turn in self._waiting.take() for unit in turn]
             live = [unit for unit in units if unit.start()]
             if live:
                 self.free.clear()
-                _tell(live, self._outcomes(live))
+                _tell(live, self._outcomes(live, begun))
                 self.free.set()
+            else:  # nobody waits any more
+                self._drop_connection()
         self._drop_connection()
 
-    def _next(self, *, gather: bool) -> list[Unit]:
-        """The claims that are next, or one other work; nothing when the writer is closed.
+    def _wait(self, *, gather: bool) -> bool:
+        """Until something waits to be written: False when nothing does and the writer is closed.
 
         With `gather` it waits a moment for more: those who were told of the last group are about to send
         again, and one group is cheaper than two halves that take turns.
@@ -277,15 +282,23 @@ class Writer:
         with self._change:
             while not self._waiting and not self._closed:
                 self._change.wait()
-        if gather:
+            something = bool(self._waiting)
+        if gather and something:
             time.sleep(_GATHER_SECONDS)
-        with self._change:
-            return [unit for turn in self._waiting.take() for unit in turn]
+        return something
 
-    def _outcomes(self, units: list[Unit]) -> list[Any]:
-        """What to tell each unit: its result, or _Failed."""
+    def _begin_ahead(self) -> Transaction | Exception:
+        """A transaction for whatever waits once it has begun: while another process has SQLite's one lock more claims
+        come, and one group is cheaper than two. Or why it could not be begun, for those to hear whom it was for."""
         try:
-            return self._attempt(units)
+            return self._begin()
+        except Exception as error:  # noqa: BLE001  (the first attempt raises it)
+            return error
+
+    def _outcomes(self, units: list[Unit], begun: Transaction | Exception | None = None) -> list[Any]:
+        """What to tell each unit: its result, or _Failed. `begun` is for the first attempt at them."""
+        try:
+            return self._attempt(units, begun)
         except StoreBusy as error:
             return [_Failed(error)] * len(units)
         except Exception as error:  # noqa: BLE001  (it goes to the caller)
@@ -293,15 +306,16 @@ class Writer:
                 return [_Failed(_for_caller(error))]
         return [outcome for unit in units for outcome in self._outcomes([unit])]
 
-    def _attempt(self, units: list[Unit]) -> list[Any]:
+    def _attempt(self, units: list[Unit], begun: Transaction | Exception | None) -> list[Any]:
         """The results of one committed transaction. Raises StoreBusy, or whatever the work raised."""
         refused: DBAPIError | None = None
         lock_total = False
         for attempt in range(ATTEMPTS):
             if attempt:
+                begun = None
                 time.sleep(0.05 * attempt)
             try:
-                return self._transaction(units, lock_total=lock_total)
+                return self._transaction(units, begun, lock_total=lock_total)
             except QueueFilledMeanwhile:
                 lock_total = True  # and then it cannot happen again
             except _CommitLost as lost:
@@ -324,13 +338,21 @@ class Writer:
             raise refused
         raise StoreBusy("the database is busy or cannot be reached; try again later") from busy
 
-    def _transaction(self, units: list[Unit], *, lock_total: bool) -> list[Any]:
+    def _begin(self) -> Transaction:
+        if self._connection is None:
+            self._connection = self._engine.connect().execution_options(vouchgate_write=True)
+        return self._connection.begin()
+
+    def _transaction(
+        self, units: list[Unit], begun: Transaction | Exception | None, *, lock_total: bool
+    ) -> list[Any]:
         try:
-            if self._connection is None:
-                self._connection = self._engine.connect().execution_options(vouchgate_write=True)
-            transaction = self._connection.begin()
+            if isinstance(begun, Exception):
+                raise begun
+            transaction = begun or self._begin()
+            connection = transaction.connection
             try:
-                results = self._write(self._connection, units, lock_total=lock_total)
+                results = self._write(connection, units, lock_total=lock_total)
             except BaseException:
                 transaction.rollback()
                 raise
@@ -341,7 +363,7 @@ class Writer:
                     raise _CommitLost(results) from error
                 raise
             try:
-                look_at_files(self._connection)
+                look_at_files(connection)
             except StorageError as error:
                 raise StoreUnknown(str(error)) from error
             self.wrote_at = time.monotonic()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
 import socket
 from collections.abc import Callable
@@ -13,11 +14,17 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+log = logging.getLogger(__name__)
+
 HEADER_SECONDS = 10.0  # for a request's header, from the connection or its first byte on
 BODY_SECONDS = 30.0  # for the body after it, of 1.2 MB at most
 TAKING_SECONDS = 30.0  # for taking some of an answer that is there
 # Of one process. Below the 1,024 descriptors that most systems give one, with 200 requests to hosts beside them.
 MAX_CONNECTIONS = 700
+EVEN_WITHIN = 4  # connections by which processes at one port may differ: so many are taken without a pause
+PAUSE_SECONDS = 0.001  # for each so many more; the least that a timer of the loop can do
+MOST_PAUSE_SECONDS = 0.01
+FULL_SECONDS = 1.0  # before it looks again whether one more can be taken, as asyncio waits itself
 
 _FULL = (
     b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: 0\r\n"
@@ -114,6 +121,79 @@ class Connection(HttpToolsProtocol):
         return True
 
 
+class Accepting:
+    """Takes connections from a listening socket that other processes may listen at, too, one at a time. A loop that is
+    told to serve takes all that are there whenever it looks, and of several processes that are idle the kernel wakes
+    the same one first, so that all connections of an agent that keeps them open would be at one. Here who has many
+    waits a little before it takes one more, and who has fewer comes first."""
+
+    def __init__(
+        self,
+        listener: socket.socket,
+        make: Callable[[], asyncio.Protocol],
+        count: Callable[[], int],
+    ) -> None:
+        """`make` makes what speaks on a connection; `count` says how many there are in this process."""
+        self._loop = asyncio.get_running_loop()
+        self._listener = listener
+        self._make, self._count = make, count
+        self._pausing: asyncio.TimerHandle | None = None
+        self._starting: set[asyncio.Task[None]] = set()
+        listener.setblocking(False)
+        self._listen()
+
+    def close(self) -> None:
+        """Takes no more. The socket stays open."""
+        self._loop.remove_reader(self._listener)
+        if self._pausing is not None:
+            self._pausing.cancel()
+
+    async def wait_closed(self) -> None:
+        """Until the last one that was taken has begun."""
+        if self._starting:
+            await asyncio.wait(self._starting)
+
+    def _listen(self) -> None:
+        self._pausing = None
+        self._loop.add_reader(self._listener, self._come)
+
+    def _come(self) -> None:
+        """Somebody waits to be taken."""
+        pause = min(MOST_PAUSE_SECONDS, self._count() // EVEN_WITHIN * PAUSE_SECONDS)
+        if pause:
+            self._pause(pause, self._take_later)
+        else:
+            self._take()
+
+    def _pause(self, seconds: float, then: Callable[[], None]) -> None:
+        self._loop.remove_reader(self._listener)  # which would call again at once
+        self._pausing = self._loop.call_later(seconds, then)
+
+    def _take_later(self) -> None:
+        self._listen()
+        self._take()
+
+    def _take(self) -> None:
+        try:
+            connection, _ = self._listener.accept()
+        except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+            return  # another process took it, or its client has gone
+        except OSError as error:  # no more descriptors, or no memory for one
+            log.error("no connection can be taken: %s", error)
+            self._pause(FULL_SECONDS, self._listen)
+            return
+        task = self._loop.create_task(self._start(connection))
+        self._starting.add(task)
+        task.add_done_callback(self._starting.discard)
+
+    async def _start(self, connection: socket.socket) -> None:
+        try:
+            await self._loop.connect_accepted_socket(self._make, connection)
+        except OSError as error:
+            connection.close()
+            log.warning("a connection could not be begun: %s", error)
+
+
 class Server(uvicorn.Server):
     """Serves an application, and calls `ready` when it really accepts connections. It logs warnings only."""
 
@@ -134,9 +214,18 @@ class Server(uvicorn.Server):
         self._ready = ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets=sockets)
+        await super().startup(sockets=[])
         if self.started:
+            self.servers = [  # uvicorn closes them, and waits until they are
+                Accepting(  # type: ignore[misc]
+                    listener, self._connection, lambda: len(self.server_state.connections)
+                )
+                for listener in sockets or ()
+            ]
             self._ready()
+
+    def _connection(self) -> Connection:
+        return Connection(self.config, self.server_state, self.lifespan.state)
 
     def serve_on(self, listener: socket.socket) -> None:
         """Serves on a socket that listens, until SIGTERM or SIGINT."""

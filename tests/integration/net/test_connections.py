@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import resource
 import socket
 import threading
 from collections.abc import Iterator
@@ -176,3 +177,52 @@ def test_connections_are_bounded_and_those_that_wait_for_their_client_make_room(
         loop.call_soon_threadsafe(app.go.set)
         assert read_until(streams, b"ends")
         assert b"200 OK" in ask(port)
+
+
+@pytest.mark.parametrize("first", ["busy", "idle"])
+def test_of_those_who_listen_at_one_port_who_has_fewer_connections_takes_the_next(first: str) -> None:
+    taken: list[str] = []
+
+    def accepting(name: str, listener: socket.socket) -> connections.Accepting:
+        def make() -> asyncio.Protocol:
+            taken.append(name)
+            return asyncio.Protocol()
+
+        return connections.Accepting(listener, make, lambda: 20 if name == "busy" else taken.count(name))
+
+    async def come(listener: socket.socket, other: socket.socket) -> None:
+        second = "idle" if first == "busy" else "busy"
+        both = accepting(first, listener), accepting(second, other)
+        with ExitStack() as held:
+            for number in range(16):
+                line = held.enter_context(socket.socket())
+                line.setblocking(False)
+                await asyncio.get_running_loop().sock_connect(line, listener.getsockname())
+                while len(taken) <= number or any(each._pausing for each in both):
+                    await asyncio.sleep(0.001)
+        for each in both:
+            each.close()
+            await each.wait_closed()
+
+    with bind("127.0.0.1", 0) as listener, listener.dup() as other:
+        listen(listener)
+        asyncio.run(come(listener, other))
+    assert taken == ["idle"] * 16
+
+
+def test_a_connection_for_which_there_is_no_descriptor_is_taken_when_there_is(
+    served: tuple[App, Server, int], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(connections, "FULL_SECONDS", 0.1)
+    *_, port = served
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with socket.socket() as line:
+        line.settimeout(30)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (3, before[1]))
+        try:
+            line.connect(("127.0.0.1", port))
+            line.sendall(GET % b"")
+            until(lambda: "no connection can be taken" in caplog.text)
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, before)
+        assert b"200 OK" in read_until(line, b"\r\n\r\n0")

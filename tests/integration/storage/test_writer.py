@@ -6,7 +6,9 @@ import asyncio
 import os
 import signal
 import sqlite3
+import sys
 import threading
+import traceback
 from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
@@ -17,12 +19,13 @@ from sqlalchemy import Connection, event, text
 
 from tests.claims import NOW, examined, policy, submission_of
 from tests.conftest import THRESHOLD, Postgresql
+from tests.running.patience import until
 from tests.running.processes import FORKED
 from vouchgate.ingest.claims.log import Action
 from vouchgate.storage import writer
 from vouchgate.storage.claims import decisions
 from vouchgate.storage.claims.submit import Decided, Submission
-from vouchgate.storage.engine import writing
+from vouchgate.storage.engine import _take_write_lock, writing
 from vouchgate.storage.errors import StorageError, StoreBusy, StoreClosed
 from vouchgate.storage.log import chain as log
 from vouchgate.storage.store import Store
@@ -253,6 +256,28 @@ def test_sqlite_held_by_another_process_is_busy_not_lost(tmp_path: Path) -> None
     other.close()
     assert isinstance(store.writer.submit(_claim(1)).result(120), Decided)
     assert _count(store) == 1
+    store.close()
+
+
+def test_claims_that_come_while_another_process_writes_are_committed_together(tmp_path: Path) -> None:
+    path = tmp_path / "vouchgate.db"
+    store = Store.open(f"sqlite:///{path}", threshold=THRESHOLD)
+    commits: list[Connection] = []
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    first = store.writer.submit(_claim("first"))
+
+    def waits() -> bool:
+        stack = traceback.walk_stack(sys._current_frames()[store.writer._thread.ident or 0])
+        return any(frame.f_code is _take_write_lock.__code__ for frame, _ in stack)
+
+    until(waits)
+    more = [store.writer.submit(_claim(number)) for number in range(20)]
+    event.listen(store._engine, "commit", commits.append)
+    other.execute("ROLLBACK")
+    other.close()
+    assert all(isinstance(future.result(120), Decided) for future in (first, *more))
+    assert len(commits) == 1
     store.close()
 
 
