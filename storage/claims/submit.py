@@ -81,6 +81,8 @@ class Submission:
     lane: Lane = Lane.AGENT
     hand_over: bool = False  # the caller wants its delivery with the answer, where that can be
     straight: bool = False  # nobody compared it before: when that takes too long here, it is sent back
+    counted: echoes.Name | None = None  # what it is counted under when it repeats no other; once `prepared`
+    is_prepared: bool = False
 
     @property
     def owner_id(self) -> str:
@@ -154,7 +156,7 @@ def write_submissions(
     group = _SubmissionGroup(
         connection, submissions, lock_total=lock_total, allow=allow, said=said, tails=tails
     )
-    answers = [group.settle(*pair) for pair in zip(submissions, group.echo_names, strict=True)]
+    answers = [group.settle(each) for each in submissions]
     group.write()
     return [group.handing_over(*pair) for pair in zip(submissions, answers, strict=True)]
 
@@ -211,18 +213,15 @@ class _SubmissionGroup:
         self._outbox = Outbox(connection)
         self._outbox.load(s.examined.claim for s in submissions)
         self._echoes = Echoes(connection)
-        self.echo_names = [echoes.counting_key(s.examined, s.keys.words) for s in submissions]
-        self._echoes.prepare(
-            (s.examined, own, self._facts(s)) for s, own in zip(submissions, self.echo_names, strict=True)
-        )
+        self._echoes.prepare((s.examined, s.counted, self._facts(s)) for s in submissions)
         self._rows = DecisionRows()
         self._commit = Commit()
         self._salts = log.new_salts(len(submissions))
         claims = [(s.examined, s.bands or ()) for s in submissions]
         self._contradicting = contradicting.OfGroup(connection, claims, self._owners, tails)
 
-    def settle(self, submission: Submission, own: echoes.Name | None) -> WriterAnswer:
-        """Decides one submission, of this own name in the counts of echoes, and notes its rows."""
+    def settle(self, submission: Submission) -> WriterAnswer:
+        """Decides one submission, and notes its rows."""
         refused = self._refusal(submission)
         if refused is not None:
             return refused
@@ -241,7 +240,7 @@ class _SubmissionGroup:
         dedup = self._contradicting.added(examined, submission.bands or (), dedup)
         if submission.straight and isinstance(dedup, Neighbours) and not dedup.complete:
             return NotCompared()
-        counted = echoes.repeated_key(examined, dedup) or own
+        counted = echoes.repeated_key(examined, dedup) or submission.counted
         source = examined.claim.asserted_source
         echo = self._echoes.facts(counted, submission.principal_id, source)
         examined = examined.knowing(dedup=dedup, at_place=at_place, echo=echo)
@@ -425,13 +424,15 @@ class _SubmissionGroup:
 
 
 def prepared(one: Submission) -> Submission:
-    """The same with its keys in the similar index, remembering from now on what it is compared with."""
-    claim, bands = one.examined.claim, one.bands
-    if bands is not None and one.examined.known is not None:
+    """The same with all that its words alone say of it, so that a transaction need not work that out: its keys in the
+    similar index, and what it is counted under. It remembers from now on what it is compared with."""
+    if one.is_prepared:
         return one
+    claim, bands = one.examined.claim, one.bands
     if bands is None:
         bands = similar.keys_of(claim.content, claim.memory_type.value)
-    return replace(one, examined=one.examined.comparing(), bands=bands)
+    counted = echoes.counting_key(one.examined, one.keys.words)
+    return replace(one, examined=one.examined.comparing(), bands=bands, counted=counted, is_prepared=True)
 
 
 def _words_of(submission: Submission) -> rejections.Name:

@@ -103,7 +103,7 @@ class Comparer:
             and len(submission.examined.claim.content) <= _SHORT
             and not self._holds(submission.owner_id)
         ):
-            unit.submission, unit.compare = replace(submission, straight=True), self._send_back
+            unit.submission, unit.compare = replace(prepared(submission), straight=True), self._send_back
             self._writer.add(unit)
         else:
             self._send(unit, submission)
