@@ -19,7 +19,7 @@ from functools import partial
 from itertools import count
 from random import Random
 
-from bench.http_load import serve_app, server, token_for, unlimited, word
+from bench.http_load import serve_service, server, token_for, unlimited, word
 
 QUIET = 500  # claims of the quiet owner on each side of the comparison
 PAUSE = 0.005  # seconds between two of them: a person's agent, not a flood
@@ -60,9 +60,6 @@ def _serve_site(listener: socket.socket, folder: str) -> None:
 
 
 def _serve_gate(listener: socket.socket, folder: str, site: int) -> None:
-    from vouchgate.server.app import create_app
-    from vouchgate.server.interpreter import tune_interpreter
-    from vouchgate.service import open_service
     from vouchgate.settings import Settings
 
     policy = unlimited(
@@ -70,9 +67,7 @@ def _serve_gate(listener: socket.socket, folder: str, site: int) -> None:
     )
     networks = (f"127.0.0.0/8:{site}",)
     settings = Settings(database_url=f"sqlite:///{folder}/gate.db", citation_networks=networks, policy=policy)
-    with open_service(settings) as service:
-        tune_interpreter()
-        serve_app(create_app(service), listener)
+    serve_service(listener, settings)
 
 
 def _claim(owner: str, content: str, source: str = "ai_synthesis") -> dict[str, object]:

@@ -23,11 +23,15 @@ from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
+from typing import TYPE_CHECKING
 
 import psycopg
 
 from bench.postgres import postgresql
 from vouchgate.wire import ClaimIn
+
+if TYPE_CHECKING:
+    from vouchgate.settings import Settings
 
 Serve = Callable[[socket.socket, str], None]
 
@@ -108,15 +112,21 @@ def _serve_one_row_sqlmodel(listener: socket.socket, folder: str) -> None:
 
 
 def _serve_gate(listener: socket.socket, folder: str) -> None:
+    from vouchgate.settings import Settings
+
+    serve_service(listener, Settings(database_url=_url_in(folder), policy=unlimited(folder)))
+
+
+def serve_service(listener: socket.socket, settings: Settings) -> None:
+    """The gate as `vouchgate serve` serves it, until it is told to stop."""
     from vouchgate.server.app import create_app
     from vouchgate.server.connections import Server
     from vouchgate.server.interpreter import tune_interpreter
     from vouchgate.service import open_service
-    from vouchgate.settings import Settings
 
-    with open_service(Settings(database_url=_url_in(folder), policy=unlimited(folder))) as service:
+    with open_service(settings) as service:
         tune_interpreter()
-        Server(create_app(service), lambda: None, 20).serve_on(listener)
+        Server(create_app(service), lambda: None, grace_seconds=20).serve_on(listener)
 
 
 def _url_in(folder: str) -> str:

@@ -20,7 +20,7 @@ from itertools import pairwise
 from multiprocessing.connection import Connection
 from random import Random
 
-from bench.http_load import bodies_of, serve_app, server, token_for, unlimited, word
+from bench.http_load import bodies_of, serve_service, server, token_for, unlimited, word
 
 IN_FLIGHT = 500  # claims that wait for a page
 HOSTS = 250  # two of them at each
@@ -90,9 +90,6 @@ def _serve_site(commands: Connection) -> None:
 
 
 def _serve_gate(listener: socket.socket, folder: str, site_port: int) -> None:
-    from vouchgate.server.app import create_app
-    from vouchgate.server.interpreter import tune_interpreter
-    from vouchgate.service import open_service
     from vouchgate.settings import Settings
 
     settings = Settings(
@@ -100,9 +97,7 @@ def _serve_gate(listener: socket.socket, folder: str, site_port: int) -> None:
         policy=unlimited(folder),
         citation_networks=(f"127.0.0.0/8:{site_port}",),
     )
-    with open_service(settings) as service:
-        tune_interpreter()
-        serve_app(create_app(service), listener)
+    serve_service(listener, settings)
 
 
 def _naming(urls: Iterator[str], random: Random) -> Iterator[bytes]:
