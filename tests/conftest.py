@@ -21,6 +21,7 @@ from hypothesis import settings
 from sqlalchemy import make_url
 
 from tests.running.authorities import share_authorities
+from tests.running.grammars import put_off_grammars
 from tests.running.patience import be_patient, until
 from tests.running.phrases import share_phrases
 from tests.running.plugins import share_plugins
@@ -36,6 +37,7 @@ DATABASES = ("sqlite", "postgresql")
 settings.register_profile("vouchgate", deadline=None)
 settings.load_profile("vouchgate")
 be_patient()
+put_off_grammars()
 share_authorities()
 share_phrases()
 share_plugins()

@@ -13,6 +13,7 @@ from contextlib import suppress
 import httpx
 
 from tests.running.authorities import share_authorities
+from tests.running.grammars import put_off_grammars
 from tests.running.patience import be_patient
 from tests.running.phrases import share_phrases
 from tests.running.plugins import share_plugins
@@ -34,6 +35,7 @@ async def ask(database_url: str) -> None:
                 await client.get(path)
 
 
+put_off_grammars()
 COMMANDS = [found.name for found in pkgutil.walk_packages(cli.__path__, "vouchgate.cli.")]
 for needed in (
     *COMMANDS,
