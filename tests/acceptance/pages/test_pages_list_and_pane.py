@@ -374,8 +374,12 @@ SEEN = """() => {
         members: [...pane.querySelectorAll(".members li")].map((member) => member.innerText),
         asks: Boolean(pane.querySelector("article[data-asks]")),
         waiting: document.querySelector("#badge").dataset.waiting,
+        outcomes: document.querySelectorAll(".row .outcome").length,
     };
 }"""
+# Whether something came of the keys: a claim waits no more, or its row says why it still does, which is read again.
+ANSWERED = """({waiting, outcomes}) => document.querySelector("#badge").dataset.waiting !== waiting
+    || document.querySelectorAll(".row .outcome").length > outcomes"""
 
 
 @dataclass
@@ -407,7 +411,7 @@ class Person:
             for member in wrong:
                 page.locator("#pane .members li").filter(has_text=member).locator("input").uncheck()
             self.press("a")
-        expect(page.locator("#badge")).not_to_have_attribute("data-waiting", seen["waiting"])
+        page.wait_for_function(ANSWERED, arg=seen)
         page.wait_for_function(  # the list has what the badge says, or is full
             """() => { const waiting = Number(document.querySelector('#badge').dataset.waiting);
                 const listed = document.querySelectorAll('#act input[name=listed]').length;
@@ -417,39 +421,40 @@ class Person:
         return True
 
 
-def test_three_hundred_mixed_claims_in_under_120_keys_and_none_ruled_on_wrongly(
+def test_many_mixed_claims_in_fewer_than_half_as_many_keys_and_none_ruled_on_wrongly(
     site: Site, windows: Chromium, owner: str
 ) -> None:
-    """Ten conflicts, 120 tickets (three by one who closes none), 60 builds, 20 that cite what is not there, 20 hedges,
-    40 that are four wordings of ten claims, and 30 of no kind, six of them nonsense."""
+    """Four conflicts, 56 tickets (three by one who closes none), 24 builds, 8 that cite what is not there, 8 hedges,
+    16 that are four wordings of four claims, and 10 of no kind, two of them nonsense: more than a page lists, so that
+    the list fills up again. More of each would be more of the same."""
     name = names(11)
-    shops = [next(name).capitalize() for _ in range(10)]
+    shops = [next(name).capitalize() for _ in range(4)]
     send(site, owner, [f"The {shop} shop opens at 7:00." for shop in shops], "user")
     closers = ["Ann", "Bob", "Cy"]
     tickets = [
         f"Ticket #{48210 + n} was closed on {1 + n % 28} May by {'Zed' if n in (31, 32, 33) else closers[n % 3]}."
-        for n in range(120)
+        for n in range(56)
     ]
-    builds = [f"Build {500 + n} of the harbour app passed all tests." for n in range(60)]
-    cites = [f"The {next(name)} ledger is kept for {2 + n} years, as ADR-{901 + n} says." for n in range(20)]
-    hedged = [f"The {next(name)} importer may time out on files of {10 + n} MB." for n in range(20)]
-    goods = [(f"{next(name)}s", next(name).capitalize()) for _ in range(10)]
+    builds = [f"Build {500 + n} of the harbour app passed all tests." for n in range(24)]
+    cites = [f"The {next(name)} ledger is kept for {2 + n} years, as ADR-{901 + n} says." for n in range(8)]
+    hedged = [f"The {next(name)} importer may time out on files of {10 + n} MB." for n in range(8)]
+    goods = [(f"{next(name)}s", next(name).capitalize()) for _ in range(4)]
     wordings = [[wording.format(thing, town) for wording in DEPOT] for thing, town in goods]
-    plain = [f"The {next(name)} desk keeps {next(name)} beside the {next(name)} till." for _ in range(24)]
-    nonsense = [f"The {next(name)} of the {next(name)} is made of moon {next(name)}." for _ in range(6)]
+    plain = [f"The {next(name)} desk keeps {next(name)} beside the {next(name)} till." for _ in range(8)]
+    nonsense = [f"The {next(name)} of the {next(name)} is made of moon {next(name)}." for _ in range(2)]
     mixed = [f"The {shop} shop opens at 8:00." for shop in shops]
     columns = [tickets, builds, cites, hedged, [text for four in wordings for text in four], plain, nonsense]
     while any(columns):  # as agents send them: a few of this, a few of that
         for column in columns:
             mixed += [column.pop(0) for _ in range(min(len(column), 4))]
     wrong = {text for text in mixed if WRONG.search(text)}
-    assert len(mixed) == len(set(mixed)) == 300
+    assert len(mixed) == len(set(mixed)) == 126
     send(site, owner, mixed)
     page = open_queue(site, windows, owner).page
-    waits(page, 300)
+    waits(page, len(mixed))
     person = Person(page)
     while person.rule():
-        assert person.keys < 120, person.ruled
+        assert person.keys < 50, person.ruled
     found = statuses(site, owner)
     known = {text for four in wordings for text in four}
     assert {text for text, status in found.items() if status == "rejected" and text not in known} == wrong
