@@ -1,14 +1,16 @@
 """A real Chromium for tests of the pages, and windows in it that complain about whatever went wrong in them.
 
 The browser is driven through playwright's synchronous half, which keeps an event loop running in the thread of the
-test: it is opened for a module and closed with it, so that tests of other modules can have loops of their own. What
-is run is what the environment variable CHROMIUM names, or else Debian's `chromium-headless-shell`, which is the same
-engine without a window around it and takes a quarter less of the processor, or else its `chromium`; nothing is
-downloaded here.
+test. One browser serves all modules of a test process, because it takes a second of the processor to start; its loop
+counts as running only while a module has the browser, so that tests of other modules can have loops of their own
+(`Chromium.awake`). What is run is what the environment variable CHROMIUM names, or else Debian's
+`chromium-headless-shell`, which is the same engine without a window around it and takes a quarter less of the
+processor, or else its `chromium`; nothing is downloaded here.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 from collections.abc import Iterator
@@ -169,7 +171,18 @@ class Chromium:
     """The running browser, and the windows that the test at hand has opened."""
 
     browser: Browser
+    loop: asyncio.AbstractEventLoop
     windows: list[Window] = field(default_factory=list)
+
+    @contextmanager
+    def awake(self) -> Iterator[None]:
+        """In the block the browser can be driven, and no other event loop can run in this thread. Outside it is as if
+        there were none: nothing is heard from the browser, and nothing may be asked of it."""
+        asyncio._set_running_loop(self.loop)
+        try:
+            yield
+        finally:
+            asyncio._set_running_loop(None)
 
     def window(
         self,
@@ -220,14 +233,20 @@ class Chromium:
 
 @contextmanager
 def open_chromium() -> Iterator[Chromium]:
-    """Runs the browser until the end of the block."""
+    """Runs the browser until the end of the block, asleep: whoever wants windows wakes it."""
     expect.set_options(timeout=SECONDS * 1000)
-    with sync_playwright() as playwright:
+    playwright = sync_playwright().start()
+    opened = None
+    try:
         browser = playwright.chromium.launch(executable_path=program(), args=list(FLAGS))
-        try:
-            yield Chromium(browser)
-        finally:
-            browser.close()
+        opened = Chromium(browser, asyncio.get_running_loop())
+        asyncio._set_running_loop(None)
+        yield opened
+    finally:
+        if opened is not None:
+            asyncio._set_running_loop(opened.loop)
+            opened.browser.close()
+        playwright.stop()
 
 
 def sign_in(site: Site, window: Window, owner: str) -> None:

@@ -46,11 +46,18 @@ def programs() -> Iterator[Path]:
         yield folder
 
 
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Chromium]:
-    """A running browser. Tests open windows through `windows`, which looks what went wrong in them."""
+@pytest.fixture(scope="session")
+def sleeping_chromium() -> Iterator[Chromium]:
+    """The browser of this test process."""
     with open_chromium() as opened:
         yield opened
+
+
+@pytest.fixture(scope="module")
+def chromium(sleeping_chromium: Chromium) -> Iterator[Chromium]:
+    """The browser, awake for a module. Tests open windows through `windows`, which looks what went wrong in them."""
+    with sleeping_chromium.awake():
+        yield sleeping_chromium
 
 
 @pytest.fixture
