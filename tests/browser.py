@@ -295,7 +295,11 @@ def faults_of_access(page: Page, *, within: str = "html", looks_only: bool = Fal
     selector of the part to look at. With `looks_only`, what can differ from one theme or width to another."""
     if not page.evaluate("'axe' in window"):
         page.evaluate(AXE_SCRIPT)
-    options = {"runOnly": list(AXE_LOOKS if looks_only else AXE_TAGS), "resultTypes": ["violations"]}
+    options: dict[str, Any] = {
+        "runOnly": list(AXE_LOOKS if looks_only else AXE_TAGS),
+        "resultTypes": ["violations"],
+        "preload": not looks_only,  # of style sheets, at which none of those rules looks
+    }
     found = page.evaluate("([within, options]) => axe.run(within, options)", [within, options])
     return [
         f"{fault['impact']} {fault['id']}: {fault['help']} at {node['target']}: {node['html'][:200]}"
@@ -303,6 +307,34 @@ def faults_of_access(page: Page, *, within: str = "html", looks_only: bool = Fal
         if fault["impact"] in ("serious", "critical")
         for node in fault["nodes"]
     ]
+
+
+def is_for_everybody(page: Page, narrow: tuple[int, int] = PHONE) -> None:
+    """Looks at the page as it stands, in both themes, at a desk and in a narrow window: axe-core finds nothing serious,
+    and nothing has to be scrolled sideways. Most of axe's time goes into contrast: a theme is looked at again at the
+    other width only where that has colours of its own."""
+    looked: dict[str, set[str]] = {}
+    for size, theme in ((DESKTOP, "light"), (narrow, "light"), (narrow, "dark"), (DESKTOP, "dark")):
+        page.set_viewport_size({"width": size[0], "height": size[1]})
+        page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
+        assert overflow(page) == 0, (page.url, size, widest(page))
+        colours = set(page.evaluate(_COLOURS))
+        if not colours <= looked.get(theme, set()):
+            assert faults_of_access(page, looks_only=bool(looked)) == [], (page.url, size, theme)
+            looked[theme] = colours
+    assert looked["light"] != looked["dark"], page.url
+
+
+# The colour of every element and how large its letters are, on the colours of what it is in, as they are now.
+_COLOURS = """[...document.querySelectorAll('body, body *')].filter(node => node.checkVisibility()).map(node => {
+    const {color, fontSize, fontWeight} = getComputedStyle(node);
+    const found = [color, fontSize, fontWeight];
+    for (let at = node; at; at = at.parentElement) {
+        const {backgroundColor, backgroundImage, opacity} = getComputedStyle(at);
+        found.push(`${backgroundColor} ${backgroundImage} ${opacity}`);
+    }
+    return [...new Set(found)].join(' ');
+})"""
 
 
 def widest(page: Page) -> list[str]:

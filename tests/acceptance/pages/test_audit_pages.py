@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import Connection, update
 
 from tests.acceptance.site import Site, claim, is_problem, queue, submit
-from tests.browser import DESKTOP, Chromium, faults_of_access, overflow, sign_in_with, widest
+from tests.browser import Chromium, is_for_everybody, sign_in_with
 from tests.running.patience import until
 from tests.visiting import Browser, is_page
 from vouchgate.ingest.claims.people import Role
@@ -107,13 +107,7 @@ def test_the_pages_read_well_on_every_screen(site: Site, windows: Chromium) -> N
     window = windows.window(site.running.url, calm=True)
     sign_in_with(site, window, site.token(Role.AUDITOR, owner)[1])
     for path in ("/review/audit", f"/review/audit/{decision.decision_id}", "/review/audit/log"):
-        page = window.go(path)
-        for size in (NARROW, DESKTOP):
-            page.set_viewport_size({"width": size[0], "height": size[1]})
-            assert overflow(page) == 0, (path, size, widest(page))
-            for theme in ("light", "dark"):
-                page.emulate_media(color_scheme=theme)
-                assert faults_of_access(page) == [], (path, size, theme)
+        is_for_everybody(window.go(path), NARROW)
 
 
 @pytest.mark.on("sqlite")  # where the log is signed without being told to

@@ -11,7 +11,7 @@ import pytest
 
 from tests.acceptance.cli_program import cli
 from tests.acceptance.site import Site, claim, is_problem, open_site, queue, store, submit
-from tests.browser import DESKTOP, PHONE, Chromium, faults_of_access, moved, overflow, sign_in_with, widest
+from tests.browser import Chromium, is_for_everybody, moved, sign_in_with
 from vouchgate.ingest.claims.people import Role
 
 
@@ -62,12 +62,7 @@ def test_the_page_says_it_at_a_glance(site: Site, owner: str, windows: Chromium)
     page = windows.windows[0].page
     page.get_by_text("The same as a table").click()
     assert page.get_by_role("row").filter(has_text="In").first.get_by_role("columnheader").count() == 15
-    for size in (PHONE, DESKTOP):
-        page.set_viewport_size({"width": size[0], "height": size[1]})
-        assert overflow(page) == 0, (size, widest(page))
-        for theme in ("light", "dark"):
-            page.emulate_media(color_scheme=theme)
-            assert faults_of_access(page) == [], (size, theme)
+    is_for_everybody(page)
     assert moved(windows.windows[0].go("/review/numbers")) == []
     windows.windows[0].expect("422")
     assert "7, 14, 30 or 90" in windows.windows[0].go("/review/numbers?days=8").locator("main").inner_text()
@@ -129,10 +124,7 @@ def test_an_auditor_sees_how_people_rule(site: Site, owner: str, windows: Chromi
     assert [each[:4] for each in cells] == [["2", "1", "1", "0"], ["1", "0", "1", "0"]]
     assert [each[4] == "not known" for each in cells] == [True, False]
     assert page.locator("nav a[aria-current]").inner_text() == "Rulings"
-    for size in (PHONE, DESKTOP):
-        page.set_viewport_size({"width": size[0], "height": size[1]})
-        assert overflow(page) == 0, (size, widest(page))
-        assert faults_of_access(page) == [], size
+    is_for_everybody(page)
     auditor.expect("404")
     assert (
         "no such owner for you" in auditor.go("/review/audit/rulings?owner=bob").locator("main").inner_text()

@@ -15,7 +15,7 @@ from playwright.sync_api import Page, expect
 from sqlalchemy import update
 
 from tests.acceptance.site import Site, open_site
-from tests.browser import DESKTOP, PHONE, Chromium, Window, faults_of_access, overflow, widest
+from tests.browser import Chromium, Window, is_for_everybody
 from vouchgate.ingest.claims.people import Membership, Role
 from vouchgate.storage.identity import identities, memberships, persons
 from vouchgate.storage.tables.doors import SessionRow
@@ -79,15 +79,6 @@ def sign_in_there(page: Page, issuer: str, sub: str = SUB) -> None:
     page.wait_for_url(f"{issuer}/**")
     page.get_by_placeholder("sub").fill(sub)
     page.get_by_role("button", name="Authorize").click()
-
-
-def is_for_everybody(page: Page) -> None:
-    for size in (PHONE, DESKTOP):
-        page.set_viewport_size({"width": size[0], "height": size[1]})
-        assert overflow(page) == 0, (size, widest(page))
-        for theme in ("light", "dark"):
-            page.emulate_media(color_scheme=theme)
-            assert faults_of_access(page) == [], (page.url, size, theme)
 
 
 def open_window(windows: Chromium, site: Site, issuer: str, *, javascript: bool) -> Window:
