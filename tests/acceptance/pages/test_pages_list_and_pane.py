@@ -369,6 +369,7 @@ def test_a_search_is_kept_and_the_pane_says_who_looks(site: Site, windows: Chrom
 SEEN = """() => {
     const pane = document.querySelector("#pane.seen"), row = document.querySelector(".row[aria-current]");
     if (!pane || !row || !pane.dataset.shows?.startsWith(`${row.dataset.id}:${row.dataset.version}`)) return null;
+    for (const toast of document.querySelectorAll(".toast")) toast.dataset.testRead = "";
     return {
         text: pane.querySelector("p.claim").innerText,
         members: [...pane.querySelectorAll(".members li")].map((member) => member.innerText),
@@ -377,9 +378,10 @@ SEEN = """() => {
         outcomes: document.querySelectorAll(".row .outcome").length,
     };
 }"""
-# Whether something came of the keys: a claim waits no more, or its row says why it still does, which is read again.
+# Whether something came of the keys: a claim waits no more, or it is said why it still does, and it is looked at again.
 ANSWERED = """({waiting, outcomes}) => document.querySelector("#badge").dataset.waiting !== waiting
-    || document.querySelectorAll(".row .outcome").length > outcomes"""
+    || document.querySelectorAll(".row .outcome").length > outcomes
+    || document.querySelector(".toast:not([data-test-read])") !== null"""
 
 
 @dataclass
@@ -395,6 +397,11 @@ class Person:
             self.page.keyboard.press(key)
             self.keys += 1
 
+    def answer(self, *keys: str) -> None:
+        """Presses keys once something is asked."""
+        expect(self.page.locator("dialog[open]")).to_be_visible()
+        self.press(*keys)
+
     def rule(self) -> bool:
         """Rules on the chosen row; False when nothing waits."""
         page = self.page
@@ -404,9 +411,11 @@ class Person:
         text, members = seen["text"], seen["members"]
         wrong = [member for member in members or (text,) if WRONG.search(member)]
         if seen["asks"]:
-            self.press("a", "1")
+            self.press("a")
+            self.answer("1")
         elif len(wrong) == max(len(members), 1):
-            self.press("r", "1", "Enter")
+            self.press("r")
+            self.answer("1", "Enter")
         else:
             for member in wrong:
                 page.locator("#pane .members li").filter(has_text=member).locator("input").uncheck()
