@@ -142,6 +142,13 @@ Time = Annotated[
 ]
 
 
+class WireOut(BaseModel):
+    """Base of every answer of the API. What writes one is built for the first: a start would build several hundred,
+    most of which a gate never needs. A body's is built at once, because FastAPI quiets a warning only then."""
+
+    model_config = ConfigDict(defer_build=True)
+
+
 class Wire(BaseModel):
     """Base of every request body: an unknown field is an error, and types are not guessed."""
 

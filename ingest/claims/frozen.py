@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Frozen(BaseModel):
-    """Base of every domain type: immutable, and an unknown field is an error."""
+    """Base of every domain type: immutable, and an unknown field is an error. The validator of a type is built
+    when it is first used, because a process uses few of them and would build all when it starts."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)

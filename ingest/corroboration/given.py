@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Self
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from vouchgate.ingest.claims.frozen import Frozen
 from vouchgate.ingest.corroboration.decision import conclude
@@ -43,6 +43,10 @@ class GivenSource(Frozen):
 
 class GivenClaim(Frozen):
     """A claim with its sources. Without `as_of` nothing is held back for its date."""
+
+    model_config = ConfigDict(
+        defer_build=False
+    )  # a body of a request: FastAPI quiets a warning only while it starts
 
     claim: str = Field(min_length=1, max_length=8192)
     as_of: datetime | None = None

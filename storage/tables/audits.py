@@ -6,12 +6,13 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import JSON, BigInteger, Index, Text
-from sqlmodel import Field, SQLModel
+from sqlmodel import Field
 
 from vouchgate.storage.columns import UtcTime
+from vouchgate.storage.tables.row import Row
 
 
-class MemoryAuditRow(SQLModel, table=True):
+class MemoryAuditRow(Row, table=True):
     """An audit of a memory."""
 
     __tablename__ = "memory_audit"
@@ -25,7 +26,7 @@ class MemoryAuditRow(SQLModel, table=True):
     kept_until: datetime = Field(sa_type=UtcTime)
 
 
-class AuditedRow(SQLModel, table=True):
+class AuditedRow(Row, table=True):
     """A row of the memory, what the audit said of it, and what became of it."""
 
     __tablename__ = "audited_row"

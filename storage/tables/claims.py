@@ -7,19 +7,20 @@ by key can keep an owner in one place. Ids are time-ordered, so key order is als
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from sqlalchemy import JSON, BigInteger, Index, LargeBinary, SmallInteger, Text
-from sqlmodel import Field, SQLModel
+from sqlmodel import Field
 
 from vouchgate.storage.columns import Float32s, RuleNumber, SmallRuleNumber, UtcTime, Words, partial_index
+from vouchgate.storage.tables.row import Row
 
 # An index is used only where a query spells its condition alike.
 RULED = "action IN ('review.approved', 'review.rejected', 'review.let_go', 'review.voted', 'review.objected')"
 LEFT = "action IN ('memory.superseded', 'memory.retracted', 'memory.restored')"
 
 
-class OwnerRow(SQLModel, table=True):
+class OwnerRow(Row, table=True):
     """One row per owner: what a writer locks, the end of the owner's log chain, and the queue's count."""
 
     __tablename__ = "owner"
@@ -43,7 +44,7 @@ class OwnerRow(SQLModel, table=True):
     pseudonym: str = Field(default="", sa_column_kwargs={"server_default": ""})
 
 
-class QueueTotalRow(SQLModel, table=True):
+class QueueTotalRow(Row, table=True):
     """A single row (id 1) that counts what waits over all owners. Locked last, after the owners."""
 
     __tablename__ = "queue_total"
@@ -52,7 +53,7 @@ class QueueTotalRow(SQLModel, table=True):
     imported: int = Field(default=0, sa_column_kwargs={"server_default": "0"})  # of these, by imports
 
 
-class MemoryRow(SQLModel, table=True):
+class MemoryRow(Row, table=True):
     """A stored claim; see `ingest.claims.memory.Memory`."""
 
     __tablename__ = "memory"
@@ -94,7 +95,7 @@ class MemoryRow(SQLModel, table=True):
     bands: bytes | None = Field(default=None, sa_type=LargeBinary)
 
 
-class PendingRow(SQLModel, table=True):
+class PendingRow(Row, table=True):
     """A queued claim; see `ingest.claims.waiting.PendingMemory`."""
 
     __tablename__ = "pending"
@@ -172,7 +173,7 @@ class PendingRow(SQLModel, table=True):
     details: dict[str, Any] = Field(default_factory=dict, sa_type=JSON)
 
 
-class SavedViewRow(SQLModel, table=True):
+class SavedViewRow(Row, table=True):
     """A reviewer's own name for a query; see `storage.queue.views`."""
 
     __tablename__ = "saved_view"
@@ -182,7 +183,7 @@ class SavedViewRow(SQLModel, table=True):
     created_at: datetime = Field(sa_type=UtcTime)
 
 
-class DedupKeyRow(SQLModel, table=True):
+class DedupKeyRow(Row, table=True):
     """The dedup index: keys of active memories and pending items; see `storage.dedup.index`."""
 
     __tablename__ = "dedup_key"
@@ -193,7 +194,7 @@ class DedupKeyRow(SQLModel, table=True):
     generation: int = Field(sa_type=SmallInteger)  # storage.dedup.builds.Build
 
 
-class DedupTemplateRow(SQLModel, table=True):
+class DedupTemplateRow(Row, table=True):
     """A key of the dedup index that was closed: items with it may be under the finer keys of this template."""
 
     __tablename__ = "dedup_template"
@@ -205,7 +206,7 @@ class DedupTemplateRow(SQLModel, table=True):
     generation: int = Field(sa_type=SmallInteger)
 
 
-class DecisionRow(SQLModel, table=True):
+class DecisionRow(Row, table=True):
     """The answer that was given, word for word (`ingest.claims.decision.ValidationResult` as JSON)."""
 
     __tablename__ = "decision"
@@ -220,11 +221,11 @@ class DecisionRow(SQLModel, table=True):
     answer: str = Field(sa_type=Text)
 
 
-class LineageRow(SQLModel, table=True):
+class LineageRow(Row, table=True):
     """One name of something that a decision rests on; see `storage.claims.lineage`."""
 
     __tablename__ = "lineage"
-    __table_args__ = {"sqlite_with_rowid": False}
+    __table_args__: ClassVar[dict[str, bool]] = {"sqlite_with_rowid": False}
     owner_id: str = Field(primary_key=True)
     name: str = Field(primary_key=True, sa_type=Text)
     decision_id: str = Field(primary_key=True)
@@ -232,7 +233,7 @@ class LineageRow(SQLModel, table=True):
     others: int
 
 
-class PolicyRow(SQLModel, table=True):
+class PolicyRow(Row, table=True):
     """Every policy that ever decided something, by digest, so that its decisions can be made again; and every file of
     owner rules that was in force, as `{"owner_rules": text}`."""
 
@@ -242,7 +243,7 @@ class PolicyRow(SQLModel, table=True):
     first_used_at: datetime = Field(sa_type=UtcTime)
 
 
-class SwitchRow(SQLModel, table=True):
+class SwitchRow(Row, table=True):
     """One change of what is in force; see `storage.switches`. Never altered, never deleted."""
 
     __tablename__ = "switch"
@@ -256,7 +257,7 @@ class SwitchRow(SQLModel, table=True):
     by: str  # a principal's id, or "operator"
 
 
-class IdempotencyRow(SQLModel, table=True):
+class IdempotencyRow(Row, table=True):
     """The decision that a principal's Idempotency-Key stands for, and the digest of the body it came with."""
 
     __tablename__ = "idempotency"
@@ -268,7 +269,7 @@ class IdempotencyRow(SQLModel, table=True):
     created_at: datetime = Field(sa_type=UtcTime)
 
 
-class LogRow(SQLModel, table=True):
+class LogRow(Row, table=True):
     """The append-only log; see `ingest.claims.log.LogEntry`. Triggers refuse DELETE, and every UPDATE but one
     that erases salts."""
 
@@ -290,7 +291,7 @@ class LogRow(SQLModel, table=True):
     salt: bytes | None = Field(default=None, sa_type=LargeBinary)
 
 
-class TokenRow(SQLModel, table=True):
+class TokenRow(Row, table=True):
     """A principal and the digest of its secret. The secret itself is nowhere. Whom it may act for is in
     `storage.tables.people`."""
 
@@ -308,7 +309,7 @@ class TokenRow(SQLModel, table=True):
     revoked_at: datetime | None = Field(default=None, sa_type=UtcTime)
 
 
-class MetaRow(SQLModel, table=True):
+class MetaRow(Row, table=True):
     """Facts about the database itself, such as what the dedup index was built with."""
 
     __tablename__ = "meta"
@@ -316,7 +317,7 @@ class MetaRow(SQLModel, table=True):
     value: str
 
 
-class SimilarKeyRow(SQLModel, table=True):
+class SimilarKeyRow(Row, table=True):
     """`ingest.dedup.similar` keys of active memories: what may contradict a claim, and what is shown beside it. What
     was stored after `owner.similar_seq` is not in it yet.
 
@@ -325,13 +326,13 @@ class SimilarKeyRow(SQLModel, table=True):
     """
 
     __tablename__ = "similar_key"
-    __table_args__ = {"sqlite_with_rowid": False}
+    __table_args__: ClassVar[dict[str, bool]] = {"sqlite_with_rowid": False}
     owner_id: str = Field(primary_key=True)
     key: int = Field(primary_key=True, sa_type=BigInteger)
     memory_id: str = Field(primary_key=True)
 
 
-class MemoryWordsRow(SQLModel, table=True):
+class MemoryWordsRow(Row, table=True):
     """The words that a memory is found by, whatever became of it; see `storage.claims.word_index`. Each begins with a
     mark of its owner, so that nobody's search reads, or is ranked by, what is another's."""
 
@@ -349,7 +350,7 @@ class MemoryWordsRow(SQLModel, table=True):
     number: int | None = Field(default=None, sa_type=BigInteger)  # on SQLite, of its row in `memory_fts`
 
 
-class EmbeddingRow(SQLModel, table=True):
+class EmbeddingRow(Row, table=True):
     """The vectors of active memories and pending items; empty unless the policy asks for them. See
     `storage.dedup.vectors`."""
 
@@ -361,7 +362,7 @@ class EmbeddingRow(SQLModel, table=True):
     vector: bytes = Field(sa_type=Float32s)
 
 
-class SourceRow(SQLModel, table=True):
+class SourceRow(Row, table=True):
     """What was read of a cited thing outside the repositories, kept for a while; see `storage.claims.source_cache`. It
     belongs to no owner: two that cite one page share what was read of it."""
 
@@ -374,7 +375,7 @@ class SourceRow(SQLModel, table=True):
     expires_at: datetime = Field(sa_type=UtcTime)
 
 
-class RecheckRow(SQLModel, table=True):
+class RecheckRow(Row, table=True):
     """A pending item or memory whose sources are to be read again; see `storage.queue.rechecks`."""
 
     __tablename__ = "recheck"
@@ -390,7 +391,7 @@ class RecheckRow(SQLModel, table=True):
     readings: str | None = Field(default=None, sa_type=Text)
 
 
-class SourceTextRow(SQLModel, table=True):
+class SourceTextRow(Row, table=True):
     """The whole text of a source that decisions of an owner rest on; see `storage.claims.source_texts`."""
 
     __tablename__ = "source_text"
@@ -401,7 +402,7 @@ class SourceTextRow(SQLModel, table=True):
     kept_until: datetime = Field(sa_type=UtcTime)
 
 
-class SpotCheckRow(SQLModel, table=True):
+class SpotCheckRow(Row, table=True):
     """A memory that was drawn for its owner to judge; see `storage.queue.spot_checks`."""
 
     __tablename__ = "spot_check"
@@ -422,7 +423,7 @@ class SpotCheckRow(SQLModel, table=True):
     decided_by: str | None = None
 
 
-class PublisherTrustRow(SQLModel, table=True):
+class PublisherTrustRow(Row, table=True):
     """An owner's word on one publisher; see `storage.claims.publishers`."""
 
     __tablename__ = "publisher_trust"
@@ -434,7 +435,7 @@ class PublisherTrustRow(SQLModel, table=True):
     decided_by: str
 
 
-class StandingRulingRow(SQLModel, table=True):
+class StandingRulingRow(Row, table=True):
     """What an owner has ruled of all claims like one; see `storage.claims.standing_rulings`."""
 
     __tablename__ = "standing_ruling"
@@ -451,7 +452,7 @@ class StandingRulingRow(SQLModel, table=True):
     ended_by: str | None = None
 
 
-class StandingRulingActRow(SQLModel, table=True):
+class StandingRulingActRow(Row, table=True):
     """A claim that a standing ruling stored (then it has a memory) or rejected."""
 
     __tablename__ = "standing_ruling_act"
@@ -462,7 +463,7 @@ class StandingRulingActRow(SQLModel, table=True):
     settled: bool = False  # when the ruling was taken back this was taken back with it
 
 
-class JudgeDayRow(SQLModel, table=True):
+class JudgeDayRow(Row, table=True):
     """How many questions the judge was asked on one day (UTC), over all processes."""
 
     __tablename__ = "judge_day"
@@ -470,11 +471,11 @@ class JudgeDayRow(SQLModel, table=True):
     asked: int = 0
 
 
-class EchoRow(SQLModel, table=True):
+class EchoRow(Row, table=True):
     """How often one claim was submitted, in the same or nearly the same words; see `storage.claims.echoes`."""
 
     __tablename__ = "echo"
-    __table_args__ = {"sqlite_with_rowid": False}
+    __table_args__: ClassVar[dict[str, bool]] = {"sqlite_with_rowid": False}
     owner_id: str = Field(primary_key=True)
     key: str = Field(primary_key=True)  # a digest
     count: int
@@ -485,7 +486,7 @@ class EchoRow(SQLModel, table=True):
     sources: list[str] = Field(default_factory=list, sa_type=JSON)  # asserted ones
 
 
-class ErasedRow(SQLModel, table=True):
+class ErasedRow(Row, table=True):
     """A memory, item or decision whose text is gone for good, and why; see `storage.erasing`. Its own row stays."""
 
     __tablename__ = "erased"

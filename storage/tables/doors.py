@@ -7,12 +7,13 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import JSON, BigInteger, Index, LargeBinary, Text
-from sqlmodel import Field, SQLModel
+from sqlmodel import Field
 
 from vouchgate.storage.columns import UtcTime, partial_index
+from vouchgate.storage.tables.row import Row
 
 
-class SessionRow(SQLModel, table=True):
+class SessionRow(Row, table=True):
     """A reviewer who is signed in to the pages; see `storage.identity.sessions`. The secret of the cookie is
     nowhere."""
 
@@ -29,7 +30,7 @@ class SessionRow(SQLModel, table=True):
     )  # when they showed who they are, if known
 
 
-class SignInFlowRow(SQLModel, table=True):
+class SignInFlowRow(Row, table=True):
     """A sign-in at the provider whose cookie was used up; see `storage.identity.identities`. Where it led is not kept
     any more."""
 
@@ -41,7 +42,7 @@ class SignInFlowRow(SQLModel, table=True):
     expires_at: datetime = Field(sa_type=UtcTime)
 
 
-class SignInLinkRow(SQLModel, table=True):
+class SignInLinkRow(Row, table=True):
     """A link that signs a reviewer in, once; see `storage.identity.sessions`."""
 
     __tablename__ = "sign_in_link"
@@ -53,7 +54,7 @@ class SignInLinkRow(SQLModel, table=True):
     used_at: datetime | None = Field(default=None, sa_type=UtcTime)
 
 
-class WebhookRow(SQLModel, table=True):
+class WebhookRow(Row, table=True):
     """Where an owner is told of which events, and how far in the owner's log what waits has been told; see
     `storage.outgoing.webhooks`."""
 
@@ -77,7 +78,7 @@ class WebhookRow(SQLModel, table=True):
     last_error: str | None = Field(default=None, sa_type=Text)
 
 
-class MailRow(SQLModel, table=True):
+class MailRow(Row, table=True):
     """An address that gets a digest, of whose queues, and when; see `storage.outgoing.mail`. It may be about several
     owners, so it is in no owner's keys."""
 
@@ -98,7 +99,7 @@ class MailRow(SQLModel, table=True):
     last_error: str | None = Field(default=None, sa_type=Text)
 
 
-class SinkConsumerRow(SQLModel, table=True):
+class SinkConsumerRow(Row, table=True):
     """The agent's token that serves a sink which claims name; see `storage.outgoing.sink_consumers`."""
 
     __tablename__ = "sink_consumer"
@@ -109,7 +110,7 @@ class SinkConsumerRow(SQLModel, table=True):
     since: datetime = Field(sa_type=UtcTime)
 
 
-class DeliveryRow(SQLModel, table=True):
+class DeliveryRow(Row, table=True):
     """One thing that a store behind the gate is to be told, written in the transaction of what it tells of; see
     `storage.outgoing.outbox`, which writes rows, and `storage.outgoing.deliveries`, which hands them out. Rows are
     kept."""
@@ -139,7 +140,7 @@ class DeliveryRow(SQLModel, table=True):
     last_error: str | None = Field(default=None, sa_type=Text)
 
 
-class DocumentRow(SQLModel, table=True):
+class DocumentRow(Row, table=True):
     """A document that is to be checked, or was; see `storage.queue.documents`."""
 
     __tablename__ = "document"
@@ -169,7 +170,7 @@ class DocumentRow(SQLModel, table=True):
 _KEY = ("owner_id", "submitted_by", "idempotency_key")
 
 
-class RecordRow(SQLModel, table=True):
+class RecordRow(Row, table=True):
     """What a user said or a tool returned; see `storage.claims.records`. The row stays when its words go."""
 
     __tablename__ = "record"

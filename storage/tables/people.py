@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import ClassVar
 
 from sqlalchemy import Index, Text, text
-from sqlmodel import Field, SQLModel
+from sqlmodel import Field
 
 from vouchgate.storage.columns import UtcTime
+from vouchgate.storage.tables.row import Row
 
 
-class PersonRow(SQLModel, table=True):
+class PersonRow(Row, table=True):
     """Somebody behind tokens; see `storage.identity.persons`."""
 
     __tablename__ = "person"
@@ -29,7 +31,7 @@ class PersonRow(SQLModel, table=True):
     ended_at: datetime | None = Field(default=None, sa_type=UtcTime)
 
 
-class IdentityRow(SQLModel, table=True):
+class IdentityRow(Row, table=True):
     """What a person signs in with elsewhere; see `storage.identity.identities`."""
 
     __tablename__ = "identity"
@@ -39,7 +41,7 @@ class IdentityRow(SQLModel, table=True):
     linked_at: datetime = Field(sa_type=UtcTime)
 
 
-class VoteRow(SQLModel, table=True):
+class VoteRow(Row, table=True):
     """A person's word on a waiting item in one version; see `storage.queue.votes`."""
 
     __tablename__ = "vote"
@@ -55,18 +57,18 @@ class VoteRow(SQLModel, table=True):
     acts_for: str = ""  # the person in whose stead; empty: in their own right
 
 
-class OpeningRow(SQLModel, table=True):
+class OpeningRow(Row, table=True):
     """When a person first had a waiting claim before them on a page; see `storage.queue.rulings`."""
 
     __tablename__ = "opening"
-    __table_args__ = {"sqlite_with_rowid": False}
+    __table_args__: ClassVar[dict[str, bool]] = {"sqlite_with_rowid": False}
     owner_id: str = Field(primary_key=True)
     item_id: str = Field(primary_key=True)
     viewer: str = Field(primary_key=True)  # a person's id; of a token of nobody, that token's
     opened_at: datetime = Field(sa_type=UtcTime)
 
 
-class MembershipRow(SQLModel, table=True):
+class MembershipRow(Row, table=True):
     """A role of a person or a token for an owner; see `storage.identity.memberships`. The member is first in the key,
     because every request asks whom its token may act for."""
 

@@ -6,12 +6,13 @@ from __future__ import annotations
 from datetime import datetime
 
 from sqlalchemy import BigInteger, Index, LargeBinary, SmallInteger, Text
-from sqlmodel import Field, SQLModel
+from sqlmodel import Field
 
 from vouchgate.storage.columns import UtcTime, partial_index
+from vouchgate.storage.tables.row import Row
 
 
-class TreeRow(SQLModel, table=True):
+class TreeRow(Row, table=True):
     """A single row (id 1): how many leaves there are, and whose turn it is to add some."""
 
     __tablename__ = "tree"
@@ -25,7 +26,7 @@ class TreeRow(SQLModel, table=True):
     )
 
 
-class LeafRow(SQLModel, table=True):
+class LeafRow(Row, table=True):
     """An entry of the log as it is in the tree, word for word: it stays when what it is about is erased."""
 
     __tablename__ = "log_leaf"
@@ -40,7 +41,7 @@ class LeafRow(SQLModel, table=True):
     data: str = Field(sa_type=Text)  # canonical JSON
 
 
-class TileRow(SQLModel, table=True):
+class TileRow(Row, table=True):
     """A tile of hashes (tlog-tiles), as long as it has got; what was there once never changes."""
 
     __tablename__ = "log_tile"
@@ -49,7 +50,7 @@ class TileRow(SQLModel, table=True):
     hashes: bytes = Field(sa_type=LargeBinary)
 
 
-class CheckpointRow(SQLModel, table=True):
+class CheckpointRow(Row, table=True):
     """A head of the tree that the log signed. Receipts rest on published ones alone."""
 
     __tablename__ = "log_checkpoint"
@@ -59,7 +60,7 @@ class CheckpointRow(SQLModel, table=True):
     published_at: datetime | None = Field(default=None, sa_type=UtcTime)
 
 
-class LogKeyRow(SQLModel, table=True):
+class LogKeyRow(Row, table=True):
     """The public half of a key that signs or signed the log."""
 
     __tablename__ = "log_key"

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
-from pydantic import BaseModel
 from starlette.concurrency import run_in_threadpool
 
 from vouchgate.api.base import JsonRoute, problem_responses
@@ -19,18 +18,18 @@ from vouchgate.review.attending.views import TooManyViews
 from vouchgate.server.state import service_of
 from vouchgate.storage.queue.query import QueryError
 from vouchgate.storage.queue.views import MOST_VIEWS
-from vouchgate.wire import AssignIn, LetGoIn, LookIn, SendBackIn, SnoozeIn, Text, ViewIn
+from vouchgate.wire import AssignIn, LetGoIn, LookIn, SendBackIn, SnoozeIn, Text, ViewIn, WireOut
 
 router = APIRouter(prefix="/v1/reviews", route_class=JsonRoute, tags=["reviews"])
 
 
-class AttendedOut(BaseModel):
+class AttendedOut(WireOut):
     """The item as it now is."""
 
     item: PendingMemory
 
 
-class LetGoOut(BaseModel):
+class LetGoOut(WireOut):
     """How many items the query found, how many of them were let go, and how many had changed in between."""
 
     found: int
@@ -38,14 +37,14 @@ class LetGoOut(BaseModel):
     left: int
 
 
-class ViewOut(BaseModel):
+class ViewOut(WireOut):
     """A query under a name."""
 
     name: str
     q: str
 
 
-class ViewsOut(BaseModel):
+class ViewsOut(WireOut):
     """The caller's own views, by name."""
 
     views: list[ViewOut]

@@ -54,7 +54,7 @@ from vouchgate.storage.claims.submit import (
 from vouchgate.storage.errors import StorageError
 from vouchgate.storage.modes import Halted
 from vouchgate.storage.queue.capacity import QueueFull
-from vouchgate.wire import BatchIn, ClaimIn
+from vouchgate.wire import BatchIn, ClaimIn, WireOut
 
 
 class SubmitRoute(JsonRoute):
@@ -109,7 +109,7 @@ class _Sent:
     answer: asyncio.Future[SubmitAnswer]
 
 
-class BatchOut(BaseModel):
+class BatchOut(WireOut):
     """One entry a row, in the order sent: what the single call would have answered as its body."""
 
     results: list[ValidationResult | Problem]

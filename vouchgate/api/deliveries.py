@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from vouchgate.api.base import (
     MAX_PAGE,
@@ -30,7 +30,7 @@ from vouchgate.storage.outgoing.deliveries import (
     DeliveryState,
 )
 from vouchgate.storage.outgoing.streams import MOST
-from vouchgate.wire import OwnerId, SinkName, Text, Wire
+from vouchgate.wire import OwnerId, SinkName, Text, Wire, WireOut
 
 router = APIRouter(prefix="/v1/deliveries", route_class=JsonRoute, tags=["deliveries"])
 
@@ -62,13 +62,13 @@ class FailedIn(Wire):
     final: Annotated[bool, Field(strict=True)] = False
 
 
-class LeaseOut(BaseModel):
+class LeaseOut(WireOut):
     """What was leased, in order per owner; empty when nothing is due, or somebody else is at it."""
 
     deliveries: list[Delivery]
 
 
-class DeliveryPage(BaseModel):
+class DeliveryPage(WireOut):
     """Deliveries, the newest of an owner first; `next` is the `after` of the following page, null on the
     last."""
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Query, Request, Response
-from pydantic import BaseModel, Field
+from pydantic import Field
 from pydantic_core import from_json
 from sqlalchemy import Connection
 
@@ -43,7 +43,7 @@ from vouchgate.storage import ids
 from vouchgate.storage.identity import owners
 from vouchgate.storage.queue import documents
 from vouchgate.storage.queue.documents import DocumentRecord, DocumentState, KeyUsed, TooMany
-from vouchgate.wire import MAX_DOCUMENT_BODY_BYTES, DocumentIn, OfferIn, OwnerId
+from vouchgate.wire import MAX_DOCUMENT_BODY_BYTES, DocumentIn, OfferIn, OwnerId, WireOut
 from vouchgate.workers.documents import result_of
 
 
@@ -75,7 +75,7 @@ _PAGE = {
 }
 
 
-class DocumentListed(BaseModel):
+class DocumentListed(WireOut):
     """A document that was sent."""
 
     id: str
@@ -92,14 +92,14 @@ class DocumentOut(DocumentListed):
     report: ReportJson | None
 
 
-class DocumentPage(BaseModel):
+class DocumentPage(WireOut):
     """Documents, newest first; `next` is the cursor of the following page, null on the last."""
 
     items: list[DocumentListed]
     next: str | None
 
 
-class DocumentDeleted(BaseModel):
+class DocumentDeleted(WireOut):
     """The id of a document that is gone."""
 
     deleted: str

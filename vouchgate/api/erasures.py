@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Request
-from pydantic import BaseModel, Field
+from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 
 from vouchgate.api.base import JsonRoute, caller, erased_or_not_found, problem_responses
@@ -15,7 +15,7 @@ from vouchgate.ingest.claims.people import Principal
 from vouchgate.review.ending.erasing import MOST_BASIS, EraseAsked, Erased, EraseRefused
 from vouchgate.review.rules import Act
 from vouchgate.server.state import service_of
-from vouchgate.wire import Text, Wire
+from vouchgate.wire import Text, Wire, WireOut
 
 router = APIRouter(prefix="/v1/erasures", route_class=JsonRoute, tags=["memories"])
 
@@ -29,7 +29,7 @@ class ErasureIn(Wire):
     dry_run: Annotated[bool, Field(strict=True)] = False
 
 
-class ErasureOut(BaseModel):
+class ErasureOut(WireOut):
     """What went, by kind, and the ids of what is erased whole; or how many must ask for it. `in_free_pages`: copies may
     be in free pages of the database's files until these are written over, in the night at the latest."""
 

@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Query, Request
-from pydantic import BaseModel
 
 from vouchgate.api.base import MAX_PAGE, JsonRoute, caller, narrowed, problem_responses
 from vouchgate.ingest.claims.claim import MemoryType
@@ -16,14 +15,14 @@ from vouchgate.ingest.rules import Rule
 from vouchgate.review.rules import Act
 from vouchgate.server.state import service_of
 from vouchgate.storage.queue.pending import QueueFilter
-from vouchgate.wire import OwnerId
+from vouchgate.wire import OwnerId, WireOut
 
 router = APIRouter(prefix="/v1/gaps", route_class=JsonRoute, tags=["gaps"])
 
 ReviewReader = Annotated[Principal, Depends(caller(Act.READ_REVIEWS))]
 
 
-class Gap(BaseModel):
+class Gap(WireOut):
     """A claim that waits, the looks for what could vouch for it, and what came nearest."""
 
     queue_id: str
@@ -34,7 +33,7 @@ class Gap(BaseModel):
     suggested: tuple[Suggested, ...]
 
 
-class GapPage(BaseModel):
+class GapPage(WireOut):
     """Gaps in the order of the queue. `next` is the cursor of the following page, null on the last; a page may have
     fewer than asked for, because not every claim that waits was looked for."""
 

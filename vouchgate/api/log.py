@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 from fastapi import APIRouter, Request, Response
-from pydantic import BaseModel
 from starlette.responses import JSONResponse, PlainTextResponse
 
 from vouchgate.api.base import (
@@ -26,6 +25,7 @@ from vouchgate.review.withheld import metadata, private_pages
 from vouchgate.server.state import service_of
 from vouchgate.storage.claims import decisions
 from vouchgate.storage.log import tree
+from vouchgate.wire import WireOut
 
 public_router = APIRouter(prefix="/log", tags=["log"])
 router = APIRouter(prefix="/v1", route_class=JsonRoute, tags=["log"])
@@ -36,7 +36,7 @@ _PATH = re.compile(r"((?:x\d{3}/)*)(\d{3})(?:\.p/([1-9]\d{0,2}))?", re.ASCII)
 SOON = {"Retry-After": "1"}
 
 
-class ReceiptOut(BaseModel):
+class ReceiptOut(WireOut):
     """Why the log is bound to a decision: the bytes of the leaf (base64), the salt of its commitment to the answer
     (hex; null once it was erased, and for whoever is not shown all of the answer), and the proof (tlog-proof)."""
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Annotated, Self
 
 from fastapi import APIRouter, Depends, Query, Request
-from pydantic import BaseModel, Field
+from pydantic import Field
 from sqlalchemy import Connection
 from starlette.concurrency import run_in_threadpool
 
@@ -36,7 +36,7 @@ from vouchgate.storage.outgoing import deliveries
 from vouchgate.storage.outgoing.deliveries import DeliveryRecord
 from vouchgate.storage.queue import votes
 from vouchgate.storage.queue.votes import Vote
-from vouchgate.wire import OwnerId, Reason, Text, Time
+from vouchgate.wire import OwnerId, Reason, Text, Time, WireOut
 
 MOST_QUERY = 200  # characters
 
@@ -61,7 +61,7 @@ class MemoryOut(Memory):
         return [cls(**dict(memory), deliveries=by_memory[memory.id]) for memory in shown]
 
 
-class MemoryPage(BaseModel):
+class MemoryPage(WireOut):
     """Memories, newest first, or the best of a search; `next` is the cursor of the following page, null on the last."""
 
     items: list[MemoryOut]

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request
-from pydantic import BaseModel, Field
+from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 
 from vouchgate.api.base import JsonRoute, caller, owners_in_scope, problem_responses
@@ -19,12 +19,12 @@ from vouchgate.review.trust import modes as acts
 from vouchgate.server.state import service_of
 from vouchgate.storage import modes
 from vouchgate.storage.identity import persons
-from vouchgate.wire import OwnerId, Wire
+from vouchgate.wire import OwnerId, Wire, WireOut
 
 router = APIRouter(prefix="/v1", route_class=JsonRoute, tags=["operations"])
 
 
-class ModeList(BaseModel):
+class ModeList(WireOut):
     """What was set for the service, and for the owners of the caller, as it stands."""
 
     items: list[ModeSwitch]

@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from fastapi import APIRouter, Request, Response
-from pydantic import BaseModel
 
 from vouchgate.api.base import metrics_of, problem_response
 from vouchgate.api.problems import ProblemError
@@ -21,18 +20,19 @@ from vouchgate.storage.outgoing import streams as delivery_streams
 from vouchgate.storage.queue import overview, spot_checks
 from vouchgate.storage.queue.overview import queue_figures
 from vouchgate.storage.queue.spot_checks import VerdictCounts
+from vouchgate.wire import WireOut
 
 log = logging.getLogger(__name__)
 router = APIRouter(tags=["operations"])
 
 
-class Health(BaseModel):
+class Health(WireOut):
     """The process answers."""
 
     status: Literal["ok"] = "ok"
 
 
-class Ready(BaseModel):
+class Ready(WireOut):
     """`degraded` lists what the service goes without: claims that need it are queued, never passed; and whether it is
     stopped, read-only or only observes. `scopes` counts where that was set: the service, owners and agents."""
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Annotated, Self
 
 from fastapi import APIRouter, Depends, Query, Request
-from pydantic import BaseModel, Field
+from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
@@ -33,7 +33,7 @@ from vouchgate.server.state import service_of
 from vouchgate.storage.claims.submit import Decided
 from vouchgate.storage.queue import pending
 from vouchgate.storage.queue.pending import QueueFilter
-from vouchgate.wire import AnswerIn, OwnerId
+from vouchgate.wire import AnswerIn, OwnerId, WireOut
 
 router = APIRouter(prefix="/v1", route_class=JsonRoute, tags=["claims"])
 
@@ -41,7 +41,7 @@ Submitter = Annotated[Principal, Depends(caller(Act.READ_OWN_PENDING))]
 Answerer = Annotated[Principal, Depends(caller(Act.SUBMIT))]
 
 
-class OwnPending(BaseModel):
+class OwnPending(WireOut):
     """A queued claim as its agent may see it: not who decided, and not what the owner is shown beside it.
 
     `content` is the text as the agent sent it, also where the owner stored another one (`memory_id` has that).
@@ -72,7 +72,7 @@ class OwnPending(BaseModel):
         )
 
 
-class OwnPendingPage(BaseModel):
+class OwnPendingPage(WireOut):
     """Items of one status, newest first; `next` is the `after` of the following page, null on the last."""
 
     items: list[OwnPending]

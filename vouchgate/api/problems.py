@@ -27,7 +27,7 @@ MOST_SHOWN = 200  # characters of anything in an error that may have come from t
 class Problem(BaseModel):
     """An error: `code` is a stable word to act on, `detail` a sentence for a human."""
 
-    model_config = ConfigDict(extra="allow")
+    model_config = ConfigDict(extra="allow", defer_build=True)
 
     type: str = Field(description="`urn:vouchgate:problem:` and the code.")
     title: str

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request
-from pydantic import AfterValidator, BaseModel, Field
+from pydantic import AfterValidator, Field
 from starlette.concurrency import run_in_threadpool
 
 from vouchgate.api.base import JsonRoute, caller, narrowed, problem_responses
@@ -20,7 +20,7 @@ from vouchgate.review.trust import publishers
 from vouchgate.review.trust.backtest import Backtest
 from vouchgate.review.trust.publishers import DAYS, MOST, MOST_DAYS, TooManyPublishers
 from vouchgate.server.state import service_of
-from vouchgate.wire import OwnerId, Wire
+from vouchgate.wire import OwnerId, Wire, WireOut
 
 router = APIRouter(prefix="/v1/publishers", route_class=JsonRoute, tags=["reviews"])
 
@@ -29,7 +29,7 @@ Reviewer = Annotated[Principal, Depends(caller(Act.REVIEW))]
 Publisher = Annotated[str, AfterValidator(parse_publisher)]
 
 
-class PublisherList(BaseModel):
+class PublisherList(WireOut):
     """All that the owner says of publishers now, by name."""
 
     items: list[PublisherTrust]
@@ -44,7 +44,7 @@ class PublisherTrustIn(Wire):
     user_id: str | None = None
 
 
-class PublisherPreview(BaseModel):
+class PublisherPreview(WireOut):
     """How many waiting claims cite a publisher, how many of them would have been stored had their owner trusted it, and
     how many of the newest memories rest on it. At most 200 of each are looked at. Of the `last` decisions, at most 500,
     those that cite it are made again as if the owner had trusted it then, and as if they had banned it."""
@@ -57,7 +57,7 @@ class PublisherPreview(BaseModel):
     if_banned: Backtest
 
 
-class PublisherCleared(BaseModel):
+class PublisherCleared(WireOut):
     """Whether the owner had said anything of it."""
 
     cleared: bool

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Annotated, Literal, Self
 
 from fastapi import APIRouter, Depends, Query, Request, Response
-from pydantic import BaseModel, Field, TypeAdapter
+from pydantic import Field, TypeAdapter
 
 from vouchgate.api.base import (
     MAX_PAGE,
@@ -51,7 +51,7 @@ from vouchgate.storage.queue.pending import Order, QueueFilter
 from vouchgate.storage.queue.query import Query as ItemQuery
 from vouchgate.storage.queue.query import QueryError, parse
 from vouchgate.storage.queue.votes import Vote
-from vouchgate.wire import ApproveIn, OwnerId, RejectIn, Text, UndoIn, Wire
+from vouchgate.wire import ApproveIn, OwnerId, RejectIn, Text, UndoIn, Wire, WireOut
 
 router = APIRouter(prefix="/v1/reviews", route_class=JsonRoute, tags=["reviews"])
 
@@ -72,7 +72,7 @@ def query_of(typed: str | None, text: str | None = None) -> ItemQuery:
 ItemId = Annotated[Text, Field(min_length=1, max_length=100)]
 
 
-class ReviewPage(BaseModel):
+class ReviewPage(WireOut):
     """Items in the order asked for; `next` is the cursor of the following page, null on the last."""
 
     items: list[PendingMemory]
@@ -127,7 +127,7 @@ class ReviewOut(PendingMemory):
         )
 
 
-class ApprovedOut(BaseModel):
+class ApprovedOut(WireOut):
     """The item as it now is, and the memory it became; of a removal the memory that was retracted, null when the
     gate never had it."""
 
@@ -135,7 +135,7 @@ class ApprovedOut(BaseModel):
     memory: Memory | None
 
 
-class VotedOut(BaseModel):
+class VotedOut(WireOut):
     """The item, which waits on: `given` of the `needed` approvals are there. Of an objection, `given` is 0."""
 
     item: PendingMemory
@@ -143,13 +143,13 @@ class VotedOut(BaseModel):
     needed: int
 
 
-class RejectedOut(BaseModel):
+class RejectedOut(WireOut):
     """The item as it now is."""
 
     item: PendingMemory
 
 
-class UndoneOut(BaseModel):
+class UndoneOut(WireOut):
     """The item, which waits again, with the ids of the memory that was `retracted` and of the one that is in force
     again (`restored`), null where there was none."""
 
@@ -191,7 +191,7 @@ class ReviewBatchIn(Wire):
 DoneOut = ApprovedOut | UndoneOut | VotedOut | RejectedOut
 
 
-class ReviewBatchOut(BaseModel):
+class ReviewBatchOut(WireOut):
     """One entry an act, in the order sent: what the single call would have answered as its body."""
 
     results: list[DoneOut | Problem]

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from typing import Annotated, Literal, Self
 
 from fastapi import APIRouter, Depends, Query, Request
-from pydantic import BaseModel
 from starlette.concurrency import run_in_threadpool
 
 from vouchgate.api.base import MAX_PAGE, JsonRoute, caller, narrowed, not_found, problem_responses
@@ -20,7 +19,7 @@ from vouchgate.review.rules import Act
 from vouchgate.review.trust import spot_checks
 from vouchgate.review.trust.spot_checks import Drawn, Judged
 from vouchgate.server.state import service_of
-from vouchgate.wire import OwnerId, Wire
+from vouchgate.wire import OwnerId, Wire, WireOut
 
 router = APIRouter(prefix="/v1/spot-checks", route_class=JsonRoute, tags=["reviews"])
 
@@ -28,7 +27,7 @@ ReviewReader = Annotated[Principal, Depends(caller(Act.READ_REVIEWS))]
 Reviewer = Annotated[Principal, Depends(caller(Act.REVIEW))]
 
 
-class SpotCheckOut(BaseModel):
+class SpotCheckOut(WireOut):
     """A memory that was drawn, the rule that stored it, and what its owner says of it: null while nothing."""
 
     memory: Memory
@@ -45,7 +44,7 @@ class SpotCheckOut(BaseModel):
         return cls(memory=drawn.memory, **told)
 
 
-class SpotCheckPage(BaseModel):
+class SpotCheckPage(WireOut):
     """Spot checks, the newest memory first; `next` is the cursor of the following page, null on the last. `counts`
     has, by rule, how many there are of each verdict and how many are `open`, whatever was asked for."""
 
@@ -81,7 +80,7 @@ def list_spot_checks(
     )
 
 
-class JudgedList(BaseModel):
+class JudgedList(WireOut):
     """How often claims were right, by agent, kind of the first thing cited (`none`: nothing) and publisher of that."""
 
     items: list[Judged]

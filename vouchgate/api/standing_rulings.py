@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request
-from pydantic import BaseModel, Field
+from pydantic import ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 
 from vouchgate.api.base import JsonRoute, caller, not_found, problem_responses
@@ -21,7 +21,7 @@ from vouchgate.review.trust.standing_rulings import DAYS, MOST_NAME, Proposal, R
 from vouchgate.review.trust.taking_back import RulingEnded, Then, take_back
 from vouchgate.server.state import service_of
 from vouchgate.storage.claims.standing_rulings import RulingCounts
-from vouchgate.wire import Text, Wire
+from vouchgate.wire import Text, Wire, WireOut
 
 router = APIRouter(prefix="/v1/standing-rulings", route_class=JsonRoute, tags=["reviews"])
 
@@ -29,14 +29,14 @@ ReviewReader = Annotated[Principal, Depends(caller(Act.READ_REVIEWS))]
 Reviewer = Annotated[Principal, Depends(caller(Act.REVIEW))]
 
 
-class RulingOut(BaseModel):
+class RulingOut(WireOut):
     """A standing ruling, and what it did."""
 
     ruling: StandingRuling
     did: RulingCounts
 
 
-class RulingList(BaseModel):
+class RulingList(WireOut):
     """Every standing ruling that the owner ever had, the newest first."""
 
     items: list[RulingOut]
@@ -45,6 +45,8 @@ class RulingList(BaseModel):
 class RulingIn(RulingDraft):
     """What a standing ruling is about, and what it does with such claims. `user_id` may be left out by a token of one
     owner."""
+
+    model_config = ConfigDict(defer_build=False)  # a body's: see `WireOut`
 
     user_id: str | None = None
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Query, Request
-from pydantic import AwareDatetime, BaseModel, Field
+from pydantic import AwareDatetime, Field
 
 from vouchgate.api.base import JsonRoute, caller, owner_refused, owners_in_scope, problem_responses
 from vouchgate.api.problems import ProblemError
@@ -17,7 +17,7 @@ from vouchgate.ingest.claims.people import Membership, Person, Principal, Role
 from vouchgate.review.rules import Act
 from vouchgate.server.state import service_of
 from vouchgate.storage.identity import memberships, persons, tokens
-from vouchgate.wire import OwnerId, Text, Wire
+from vouchgate.wire import OwnerId, Text, Wire, WireOut
 
 router = APIRouter(prefix="/v1", route_class=JsonRoute, tags=["team"])
 
@@ -37,7 +37,7 @@ class MemberOut(Membership):
     absent: str | None = Field(default=None, exclude_if=lambda name: name is None)
 
 
-class MemberList(BaseModel):
+class MemberList(WireOut):
     """Who has which role, by owner."""
 
     items: list[MemberOut]
@@ -61,7 +61,7 @@ class StandInIn(Wire):
     user_id: OwnerId | None = None
 
 
-class MemberChanged(BaseModel):
+class MemberChanged(WireOut):
     """Whether that changed anything."""
 
     changed: bool
@@ -73,7 +73,7 @@ class PersonIn(Wire):
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
 
 
-class PersonList(BaseModel):
+class PersonList(WireOut):
     """Everybody, by name, those who ended too."""
 
     items: list[Person]
@@ -196,7 +196,7 @@ def _membership(
     return Membership(owner_id=owner_id, member_id=member_id, role=role, since=datetime.now(UTC))
 
 
-class WhoOut(BaseModel):
+class WhoOut(WireOut):
     """Who the service takes the caller for. `owners` it may act for, every one when `any_owner` is true, and with
     `new_owners` those that nobody has made yet. `person`: the id of who is behind the token, left out where
     that is not known."""

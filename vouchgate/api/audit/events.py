@@ -6,7 +6,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request
-from pydantic import BaseModel
 
 from vouchgate.api.base import MAX_PAGE, JsonRoute, caller, owners_in_scope, problem_responses
 from vouchgate.ingest.claims.log import LogEntry
@@ -17,7 +16,7 @@ from vouchgate.storage.identity.names import MAX_NAME_CHARACTERS
 from vouchgate.storage.log import chain as log
 from vouchgate.storage.queue import rulings
 from vouchgate.storage.queue.rulings import Ruling, RulingFilter
-from vouchgate.wire import OwnerId, Text, Time
+from vouchgate.wire import OwnerId, Text, Time, WireOut
 
 router = APIRouter(prefix="/v1/audit", route_class=JsonRoute, tags=["audit"])
 
@@ -25,7 +24,7 @@ _EPOCH, _MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=
 Auditor = Annotated[Principal, Depends(caller(Act.READ_EVENTS))]
 
 
-class EventPage(BaseModel):
+class EventPage(WireOut):
     """Log entries by owner and number. `next` is where to go on: it is set on the last page too, so that a
     reader who follows one owner can come back for what was added since; null only when nothing came."""
 
@@ -54,7 +53,7 @@ def list_events(
     return EventPage(items=items, next=f"{items[-1].seq}:{items[-1].owner_id}" if items else None)
 
 
-class RulingPage(BaseModel):
+class RulingPage(WireOut):
     """Rulings by owner and time; `next` is where to go on, null when nothing follows. What one act did is on one page,
     so a page can be longer than asked for."""
 

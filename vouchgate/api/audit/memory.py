@@ -7,7 +7,7 @@ from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request
-from pydantic import BaseModel, Field
+from pydantic import Field
 from sqlalchemy import Connection, insert
 
 from vouchgate.api.base import JsonRoute, caller, problem_responses
@@ -21,7 +21,7 @@ from vouchgate.review.rules import Act
 from vouchgate.server.state import service_of
 from vouchgate.storage.identity import tokens
 from vouchgate.storage.queue import audits
-from vouchgate.wire import ClaimIn, Content, OwnerId, Reason, Text, Wire
+from vouchgate.wire import ClaimIn, Content, OwnerId, Reason, Text, Wire, WireOut
 
 router = APIRouter(prefix="/v1/memory-audits", route_class=JsonRoute, tags=["audit"])
 
@@ -53,7 +53,7 @@ class MemoryAuditIn(Wire):
     rows: Annotated[tuple[AuditedRowIn, ...], Field(max_length=MOST_ROWS)] = ()
 
 
-class MemoryAuditOut(BaseModel):
+class MemoryAuditOut(WireOut):
     """An audit, and how many of its rows are here: where to go on."""
 
     id: str

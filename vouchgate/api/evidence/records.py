@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request, Response
-from pydantic import BaseModel
 
 from vouchgate.api.base import JsonRoute, caller, limit_rate, problem_responses, refuse_halted
 from vouchgate.api.claims import IdempotencyKey
@@ -20,12 +19,12 @@ from vouchgate.ingest.claims.source import RecordKind
 from vouchgate.review.rules import Act
 from vouchgate.server.state import service_of
 from vouchgate.storage.claims import records
-from vouchgate.wire import RecordIn
+from vouchgate.wire import RecordIn, WireOut
 
 router = APIRouter(prefix="/v1", route_class=JsonRoute, tags=["records"])
 
 
-class RecordOut(BaseModel):
+class RecordOut(WireOut):
     """A record as it is kept. `digest` is the sha256, hex, of the text that is kept, in which credentials and what else
     the policy masks are masked; `cite` is how a claim cites it."""
 
