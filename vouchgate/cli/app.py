@@ -10,6 +10,7 @@ import io
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from copy import copy
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
@@ -522,12 +523,29 @@ def commands() -> Callable[..., Any]:
     return typer.main.get_command(app)
 
 
+def command_for(name: str) -> Callable[..., Any]:
+    """What runs the command of that name, without the others; of every command where a group, an option or nothing has
+    the name."""
+    named = {
+        each.name or each.callback.__name__: each
+        for each in app.registered_commands
+        if each.callback is not None
+    }
+    if name not in named or any(other.startswith(f"{name} ") for other in named):
+        return commands()
+    alone = copy(app)
+    alone.registered_commands, alone.registered_groups = [named[name]], []
+    return typer.main.get_command(alone)
+
+
 def run(arguments: Sequence[str]) -> int:
     """Runs one command line and returns its exit status; whatever goes wrong becomes one line."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a locale without a character is no reason to fail
     try:
-        status = commands()(list(arguments), prog_name="vouchgate", standalone_mode=False)
+        status = command_for(next(iter(arguments), ""))(
+            list(arguments), prog_name="vouchgate", standalone_mode=False
+        )
         sys.stdout.flush()
     except (KeyboardInterrupt, typer.Abort):
         return output.INTERRUPTED
