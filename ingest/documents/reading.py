@@ -23,6 +23,7 @@ from vouchgate.ingest.documents.markdown import read_markdown
 from vouchgate.ingest.documents.reach import Reach, Sentence
 from vouchgate.ingest.documents.references import Found, find_references
 from vouchgate.ingest.documents.types import (
+    LARGEST,
     Block,
     BlockKind,
     Document,
@@ -36,7 +37,6 @@ from vouchgate.ingest.documents.types import (
 )
 from vouchgate.ingest.documents.words import LINKED, Shown, is_bold, show, split_sentences
 
-LARGEST = 5_000_000  # bytes
 _READERS: dict[str, Callable[[str, int], Layout]] = {
     **dict.fromkeys(("md", "markdown", "mdx", "mdown", "mkd", ""), read_markdown),
     **dict.fromkeys(("htm", "html", "xhtml"), read_html),

@@ -7,6 +7,8 @@ from enum import StrEnum
 
 from vouchgate.ingest.claims.citation import Citation
 
+LARGEST = 5_000_000  # bytes of a document
+
 Span = tuple[int, int]  # start and end, in characters of the decoded text
 
 

@@ -1,5 +1,9 @@
 """The one client that leaves the machine. An agent chooses the URLs, so nothing about them is taken on trust:
-see docs/adrs/0009-one-outbound-client.md."""
+see docs/adrs/0009-one-outbound-client.md.
+
+What speaks HTTP is loaded for the first request: to load it takes long, and a gate may never ask anything.
+"""
+# ruff: noqa: PLC0415
 
 from __future__ import annotations
 
@@ -13,10 +17,9 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import certifi
-import httpcore
-import httpx
 
 from vouchgate.ingest.net.addresses import (
     URL_CHARACTERS,
@@ -31,15 +34,11 @@ from vouchgate.ingest.net.addresses import (
 from vouchgate.ingest.net.fetched import Fetched, FetchFailed, HopFailure
 from vouchgate.ingest.net.hosts import HostLimits, LimitsUnavailable, requested_wait
 from vouchgate.ingest.net.names import NameResolver, Resolve, system_resolve
-from vouchgate.ingest.net.transport import (
-    CONNECT_SECONDS,
-    Dial,
-    PinnedTransport,
-    WrongPeer,
-    dial_tcp,
-    odd_header,
-    read_body,
-)
+
+if TYPE_CHECKING:
+    import httpx
+
+    from vouchgate.ingest.net.transport import Dial, PinnedTransport
 
 __all__ = ["Outbound", "Resolve", "system_resolve"]
 
@@ -101,7 +100,7 @@ class Outbound:
     `allow_networks` (on any port), and the connection goes to one of those, never to a name. Redirects are new URLs,
     under the same rules. Nothing is remembered from one request to the next but when each host may be asked again.
     Used within one event loop. `shared` is a folder for limits that hold over several processes; `dial` is what makes
-    connections.
+    connections, if not `dial_tcp`.
     """
 
     def __init__(
@@ -114,7 +113,7 @@ class Outbound:
         per_host: int = 2,
         spacing_seconds: float = 0.2,
         shared: Path | None = None,
-        dial: Dial = dial_tcp,
+        dial: Dial | None = None,
     ) -> None:
         self._extra_ports = extra_ports
         self._rules = load_rules([Opening(network) for network in allow_networks], extra_ports)
@@ -201,6 +200,10 @@ class Outbound:
     async def _ask_addresses(
         self, place: Target, ask: _Ask, trail: _Trail
     ) -> Fetched | _Redirect | HopFailure:
+        import httpcore
+
+        from vouchgate.ingest.net.transport import PinnedTransport, WrongPeer, dial_tcp
+
         addresses = await self._addresses(place)
         request = self._request(place, ask)
         if isinstance(addresses, HopFailure):
@@ -210,7 +213,7 @@ class Outbound:
         is_opened = partial(self._rules.is_allowed, port=place.port)
         trail.private |= any(map(is_opened, addresses))
         transport = PinnedTransport(
-            place, addresses, tls=self._context(place), own=is_opened, dial=self._dial
+            place, addresses, tls=self._context(place), own=is_opened, dial=self._dial or dial_tcp
         )
         try:
             return await self._exchange(place, request, transport, ask, tuple(trail.hops))
@@ -243,6 +246,8 @@ class Outbound:
         return self._tls
 
     def _request(self, place: Target, ask: _Ask) -> httpx.Request | HopFailure:
+        import httpx
+
         given = {name.lower(): value for name, value in (*ask.headers.items(), *ask.secrets.items())}
         headers = {
             "accept": "*/*",
@@ -270,6 +275,8 @@ class Outbound:
         ask: _Ask,
         hops: tuple[str, ...],
     ) -> Fetched | _Redirect | HopFailure:
+        from vouchgate.ingest.net.transport import odd_header, read_body
+
         response = await transport.handle_async_request(request)
         if odd := odd_header(response):
             return HopFailure("odd_answer", odd)
@@ -313,6 +320,10 @@ def _limited(place: Target, pause: float) -> HopFailure:
 
 def _broken(place: Target, error: Exception) -> HopFailure:
     """What became of a request that got no answer."""
+    import httpcore
+
+    from vouchgate.ingest.net.transport import CONNECT_SECONDS, WrongPeer
+
     there = place.authority
     cause = error if isinstance(error, ssl.SSLError) else error.__cause__
     if isinstance(error, WrongPeer):

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from functools import cached_property
 
 from pydantic import ValidationError
 from sqlalchemy import Connection
@@ -108,7 +109,11 @@ class StandingRulings:
     def __init__(self, store: Store, policy: Policy) -> None:
         self.store = store
         self.policy = policy
-        self.detector = HedgeDetector(policy.lexicon)
+
+    @cached_property
+    def detector(self) -> HedgeDetector:
+        """Of the policy's hedges; made for the first proposal, since it takes as long as a claim or two."""
+        return HedgeDetector(self.policy.lexicon)
 
     def listing(self, principal: Principal) -> list[tuple[StandingRuling, RulingCounts]]:
         """Every standing ruling the reviewer's owners ever had, the newest first, with what it did; none for any other

@@ -29,7 +29,6 @@ from vouchgate.api.base import (
 )
 from vouchgate.api.claims import BatchOut, IdempotencyKey, submit_rows
 from vouchgate.api.problems import ProblemError
-from vouchgate.documents.formats import html
 from vouchgate.documents.gating import TakenDocument
 from vouchgate.documents.offering import offered_claims
 from vouchgate.documents.report import ReportJson
@@ -68,11 +67,6 @@ Deleter = Annotated[Principal, Depends(caller(Act.DELETE_DOCUMENT))]
 
 _RETRY_SECONDS = 60  # until there may be room for another document
 _SOON_SECONDS = 5  # until a report may be there
-# Nothing on the page is from elsewhere, whatever the document or its sources say.
-_PAGE = {
-    "Content-Security-Policy": f"{html.POLICY}; frame-ancestors 'none'; sandbox allow-scripts allow-popups",
-    "Referrer-Policy": "no-referrer",
-}
 
 
 class DocumentListed(WireOut):
@@ -232,7 +226,12 @@ def get_document(request: Request, document_id: str, principal: Reader) -> Respo
 def get_page(request: Request, document_id: str, principal: Reader) -> Response:
     """The report as one HTML file: the document, its claims coloured, and what their sources say."""
     page = _rendered(request, document_id, "html", principal)
-    return Response(page, headers=_PAGE, media_type="text/html; charset=utf-8")
+    from vouchgate.documents.formats import html  # noqa: PLC0415  (with its templates, which few ask for)
+
+    # Nothing on the page is from elsewhere, whatever the document or its sources say.
+    policy = f"{html.POLICY}; frame-ancestors 'none'; sandbox allow-scripts allow-popups"
+    headers = {"Content-Security-Policy": policy, "Referrer-Policy": "no-referrer"}
+    return Response(page, headers=headers, media_type="text/html; charset=utf-8")
 
 
 @router.get(

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from vouchgate.documents.beside import with_files_at
 from vouchgate.documents.checking import check_document, read_sources
-from vouchgate.documents.formats import html, sarif
+from vouchgate.documents.formats import sarif
 from vouchgate.documents.report import Report
 from vouchgate.gate.gate import Gate
 from vouchgate.gate.gathering import SourceReader, gather
@@ -37,9 +37,17 @@ PATIENT_SECONDS = 600.0  # for all sources of one document, without haste
 HOLDING_SECONDS = 300.0  # for its claims: 2,000 that cite one record of 100 KB take so long
 
 _ENDINGS = {"markdown": "md", "rst": "rst", "html": "html", "text": "text"}
+
+
+def _as_html(report: Report) -> str:
+    from vouchgate.documents.formats import html  # noqa: PLC0415  (its templates are loaded for the first)
+
+    return html.write(report)
+
+
 _FORMS: Mapping[str, Callable[[Report], str]] = {
     "report": lambda report: json.dumps(report.as_json(), ensure_ascii=False),
-    "html": html.write,
+    "html": _as_html,
     "sarif": sarif.write,
 }
 

@@ -48,9 +48,7 @@ from vouchgate.server.metrics import Metrics
 from vouchgate.server.oidc import open_oidc
 from vouchgate.service import Service
 from vouchgate.storage.queue import leases
-from vouchgate.web.app import PagesApp, create_pages
-from vouchgate.web.session import HOME
-from vouchgate.web.sign_in import Attempts
+from vouchgate.web.mount import HOME, PagesApp
 from vouchgate.workers.runner import end, repeat
 
 RETENTION_SECONDS = (
@@ -127,7 +125,7 @@ def create_app(service: Service, shared: Path | None = None) -> FastAPI:
     app.state.authenticator = Authenticator(service.store)
     app.state.rate_limit = RateLimit(service.policy.limits.claims_per_minute, folder=shared)
     app.state.record_rate_limit = RateLimit(service.policy.records.per_minute, folder=shared)
-    app.state.sign_in_attempts = Attempts(shared)
+    app.state.sign_in_attempts = None  # made with the pages
     app.state.oidc = open_oidc(service.settings, service.policy)
     problems.install(app)
     for router in (
@@ -158,7 +156,7 @@ def create_app(service: Service, shared: Path | None = None) -> FastAPI:
     ):
         app.include_router(router)
     app.add_api_route("/", _to_the_pages, include_in_schema=False)
-    app.add_middleware(PagesApp, pages=create_pages(app.state))
+    app.add_middleware(PagesApp, state=app.state, shared=shared)
     # Around all of it, also what answers when something fails that nobody foresaw.
     policies = {HOME: PAGES, "/docs": _policy_of_docs(app)}
     app.middleware_stack = SecureHeaders(app.build_middleware_stack(), policies)

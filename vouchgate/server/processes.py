@@ -47,6 +47,16 @@ STARTS = 5  # in a row that fail, then something is wrong that another start doe
 PAUSE_SECONDS = 0.5
 END_SECONDS = 45  # uvicorn's 20 for requests under way, then the writer's last attempts
 
+# What one process loads only when it is first needed. Several share what was loaded before they were forked.
+LATE = (
+    "vouchgate.web.app",
+    "vouchgate.ingest.net.transport",
+    "vouchgate.ingest.documents.reading",
+    "vouchgate.documents.formats.html",
+    "git",
+    "yaml",
+)
+
 _STOP = (signal.SIGTERM, signal.SIGINT)
 Serve = Callable[[Settings, socket, Path, Callable[[], None]], None]
 
@@ -217,7 +227,7 @@ def _context(serve: Serve, folder: str) -> ForkServerContext | SpawnContext:
     if sys.platform != "linux":
         return get_context("spawn")
     context = get_context("forkserver")
-    context.set_forkserver_preload([serve.__module__])
+    context.set_forkserver_preload([serve.__module__, *LATE])
     vars(current_process())["_config"]["tempdir"] = (
         folder  # for its socket, which goes when the directory goes
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 from http import HTTPStatus
+from pathlib import Path
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -14,7 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Match
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Scope
 
 from vouchgate.gate.incoming import ClaimRefused
 from vouchgate.storage.errors import ReadOnly, StorageError, StoreUnknown
@@ -41,7 +42,6 @@ from vouchgate.web.audit import rulings as audit_rulings
 from vouchgate.web.audit.access import own_page
 from vouchgate.web.pages import PageProblem, html
 from vouchgate.web.session import (
-    HOME,
     SIGN_IN,
     AuditorsPage,
     SignInAgain,
@@ -49,6 +49,7 @@ from vouchgate.web.session import (
     sign_in_address,
     sign_in_again_address,
 )
+from vouchgate.web.sign_in import Attempts
 
 log = logging.getLogger(__name__)
 
@@ -102,27 +103,17 @@ _ROUTERS = tuple(
 )
 
 
-def create_pages(state: State) -> FastAPI:
-    """The application of the pages; it shares the state of the API's."""
+def create_pages(state: State, shared: Path | None) -> FastAPI:
+    """The application of the pages; it shares the state of the API's. In the folder several processes that serve one
+    port count attempts to sign in together."""
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
     app.state = state
+    if state.sign_in_attempts is None:
+        state.sign_in_attempts = Attempts(shared)
     _install_errors(app)
     for router in _ROUTERS:
         app.include_router(router)
     return app
-
-
-class PagesApp:
-    """Sends what is asked under /review to the pages, and all else on to the application it is put around."""
-
-    def __init__(self, app: ASGIApp, pages: ASGIApp) -> None:
-        self._app = app
-        self._pages = pages
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """See ASGI."""
-        ours = scope["type"] == "http" and f"{scope['path']}/".startswith(f"{HOME}/")
-        await (self._pages if ours else self._app)(scope, receive, send)
 
 
 def _allowed(scope: Scope) -> str:

@@ -23,12 +23,13 @@ from vouchgate.server.oidc import LATELY
 from vouchgate.server.state import service_of
 from vouchgate.storage import modes
 from vouchgate.storage.identity import sessions
+from vouchgate.web import mount
 from vouchgate.web.pages import PageProblem
 
 COOKIE = "vg_session"
 OWNER_COOKIE = "vg_owner"  # of several owners the one whose pages are shown
 FORM_COOKIE = "vg_form"  # before anybody is signed in: what the sign-in forms are bound to
-HOME = "/review"
+HOME = mount.HOME
 SIGN_IN = "/review/sign-in"
 # A claim of 8,192 characters and a note of 2,000, each of four bytes, each byte three characters in a form: 120 KB.
 SINGLE_BYTES = 128 * 1024

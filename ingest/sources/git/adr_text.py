@@ -12,8 +12,6 @@ from datetime import UTC, date, datetime
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-import yaml
-
 from vouchgate.ingest.claims.frozen import Frozen
 from vouchgate.ingest.claims.source import EXCERPT_CHARACTERS, TEXT_CHARACTERS, Standing
 from vouchgate.ingest.sources.git.adr_links import Links, find_links
@@ -152,6 +150,8 @@ def _split_front_matter(text: str) -> tuple[Mapping[str, object], str]:
 
 
 def _front_matter(block: str) -> Mapping[str, object]:
+    import yaml  # noqa: PLC0415  (as git in `repository`)
+
     try:
         loaded = yaml.safe_load(block)
     except Exception:  # noqa: BLE001  (PyYAML raises ValueError, KeyError, RecursionError and more on odd input)

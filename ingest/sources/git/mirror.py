@@ -17,8 +17,6 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import git
-
 from vouchgate.ingest.sources.git.addresses import checked_address, name_of_address
 from vouchgate.ingest.sources.git.repository import SourceError
 from vouchgate.ingest.sources.plain_text import plain
@@ -155,6 +153,8 @@ class Mirror:
 
     def _git(self, *arguments: str) -> str:
         """What one git command says. Raises RuntimeError when it fails, or takes too long."""
+        import git  # noqa: PLC0415  (as in `repository`)
+
         executable = git.Git.GIT_PYTHON_GIT_EXECUTABLE or "git"
         git_dir = {} if arguments[0] == "init" else {"GIT_DIR": os.fspath(self.path)}
         status, output, complaint = git.Git(self.path.parent).execute(

@@ -19,9 +19,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO
 
-import git
-from git.exc import GitCommandNotFound, InvalidGitRepositoryError, NoSuchPathError
-
 from vouchgate.ingest.sources.plain_text import plain
 
 _log = logging.getLogger(__name__)
@@ -78,6 +75,9 @@ class Repository:
     def __init__(self, path: Path, deadline: float) -> None:
         self.name = plain(path.name)
         self._deadline = deadline
+        import git  # noqa: PLC0415  (here and below: it takes long to load, and a gate may have no repository)
+        from git.exc import InvalidGitRepositoryError, NoSuchPathError  # noqa: PLC0415
+
         try:
             self._repo = git.Repo(path, expand_vars=False, search_parent_directories=False)
         except (NoSuchPathError, InvalidGitRepositoryError) as error:
@@ -119,6 +119,9 @@ class Repository:
         self, *arguments: str, ok: Collection[int] = (0,), stdin: BinaryIO | None = None
     ) -> tuple[int, bytes, str]:
         """Exit status, standard output and standard error; a status not in `ok` raises SourceError."""
+        import git  # noqa: PLC0415
+        from git.exc import GitCommandNotFound  # noqa: PLC0415
+
         executable = git.Git.GIT_PYTHON_GIT_EXECUTABLE or "git"
         try:
             status, output, complaint = self._repo.git.execute(
