@@ -288,6 +288,6 @@ def test_hostile_texts_take_time_as_their_length() -> None:
         ),
         *("order ", "order 4532015112830366 ", "ssn 219456789 ", "<b>4", "4<!--", "://a@b.co ", "a-1-"),
     )
-    with given_up_after(15):
+    with given_up_after(30):
         for part in parts:
-            ALL.find((part * 16_384)[:16_384])
+            ALL.find((part * 32_768)[:32_768])
