@@ -119,14 +119,15 @@ def _serve_gate(listener: socket.socket, folder: str) -> None:
 
 def serve_service(listener: socket.socket, settings: Settings) -> None:
     """The gate as `vouchgate serve` serves it, until it is told to stop."""
+    from vouchgate.cli.serve import server_for
     from vouchgate.server.app import create_app
-    from vouchgate.server.connections import Server
     from vouchgate.server.interpreter import tune_interpreter
     from vouchgate.service import open_service
 
     with open_service(settings) as service:
+        server = server_for(create_app(service), lambda: None, service.sources.stop_reading)
         tune_interpreter()
-        Server(create_app(service), lambda: None, grace_seconds=20).serve_on(listener)
+        server.serve_on(listener)
 
 
 def _url_in(folder: str) -> str:

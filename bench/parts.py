@@ -130,8 +130,7 @@ def _client(port: int, token: str, count: int, done: Any) -> None:
 
 def run() -> None:
     """Prints microseconds of the processor a claim, by thread and part."""
-    import uvicorn
-
+    from vouchgate.cli.serve import server_for
     from vouchgate.server.app import create_app
     from vouchgate.server.interpreter import tune_interpreter
     from vouchgate.service import open_service
@@ -153,9 +152,7 @@ def run() -> None:
             app = create_app(service)
             tune_interpreter()
             _clocks.clear()
-            server = uvicorn.Server(
-                uvicorn.Config(app, log_level="warning", access_log=False, loop="uvloop", http="httptools")
-            )
+            server = server_for(app, lambda: None, service.sources.stop_reading)
 
             def stop() -> None:
                 done.wait()

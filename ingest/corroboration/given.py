@@ -44,9 +44,8 @@ class GivenSource(Frozen):
 class GivenClaim(Frozen):
     """A claim with its sources. Without `as_of` nothing is held back for its date."""
 
-    model_config = ConfigDict(
-        defer_build=False
-    )  # a body of a request: FastAPI quiets a warning only while it starts
+    # The body of a request is built at once: FastAPI quiets a warning only while it starts.
+    model_config = ConfigDict(defer_build=False)
 
     claim: str = Field(min_length=1, max_length=8192)
     as_of: datetime | None = None
