@@ -11,13 +11,12 @@ import asyncio
 import logging
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Generic, Protocol, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from sqlalchemy import Connection, Engine, Transaction
 from sqlalchemy.exc import DBAPIError, IntegrityError
@@ -33,21 +32,12 @@ from vouchgate.storage.engine import is_busy, look_at_files, reading
 from vouchgate.storage.errors import StorageError, StoreBusy, StoreClosed, StoreUnknown
 from vouchgate.storage.identity.owners import SERVICE_OWNER, lock_owners
 from vouchgate.storage.queue.capacity import QueueFilledMeanwhile
+from vouchgate.storage.turns import OwnersInTurn, Senders
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-MAX_WAITING = 10_000  # units; more would only wait longer than any caller does
-WAITING_PER_OWNER = 2_000  # of these; an import has some 800 on the way, a batch at most 500
-MAX_GROUP = 256  # claims in one transaction: past this, the disk is a small part of it
-MAX_GROUP_CHARACTERS = 65_536  # of their texts: others wait for the keys of long ones to be read and written
-# What an owner gets at one turn, there and where claims are compared: who comes next waits for so much of each other.
-TURN_CLAIMS = 64
-TURN_CHARACTERS = 2_048
-# From so many in a turn on it has a transaction of its own: to find what is near to a text of 2,000 takes some 10 ms,
-# and whoever sends short ones meanwhile waits for that once, and not in every transaction.
-LONG_TURN = 1_024
 ATTEMPTS = 3  # of a transaction that another process was in the way of
 _GATHER_SECONDS = 0.0005  # at 16 connections a tenth more claims a second; longer gains nothing
 _ASK_SECONDS = 5.0  # how long to ask whether a commit happened, after its connection was lost
@@ -97,97 +87,6 @@ class _Failed:
     error: Exception
 
 
-class Waiting(Protocol):
-    """What waits for its owner's turn."""
-
-    @property
-    def owner_id(self) -> str: ...
-
-    @property
-    def characters(self) -> int: ...
-
-    @property
-    def alone(self) -> bool: ...
-
-
-W = TypeVar("W", bound=Waiting)
-
-
-class OwnersInTurn(Generic[W]):
-    """What waits, by owner: an owner's in the order of arrival, and owners in turn, so that who sends much waits behind
-    what others send. Not locked by itself."""
-
-    def __init__(self) -> None:
-        self._of_owner: dict[str, deque[W]] = {}  # whose turn is next comes first
-        self._served: list[str] = []  # who had the last turn: who came meanwhile is before them
-        self._count = 0
-
-    def __len__(self) -> int:
-        return self._count
-
-    def __contains__(self, owner_id: str) -> bool:
-        return owner_id in self._of_owner
-
-    def add(self, one: W) -> bool:
-        """False when so much waits already, of this owner or of all, that it is not taken."""
-        waiting = self._of_owner.get(one.owner_id, ())
-        if self._count >= MAX_WAITING or len(waiting) >= WAITING_PER_OWNER:
-            return False
-        self._of_owner.setdefault(one.owner_id, deque()).append(one)
-        self._count += 1
-        return True
-
-    def put_back(self, one: W) -> None:
-        """Before all others of its owner."""
-        self._of_owner.setdefault(one.owner_id, deque()).appendleft(one)
-        self._count += 1
-
-    def take(self) -> list[list[W]]:
-        """What comes next of each owner, as much as one transaction has: or one that is `alone`, if that is next. An
-        owner who comes to one later is next after that, and so is who came while the others had theirs."""
-        for owner_id in self._served:
-            if waiting := self._of_owner.pop(owner_id, None):
-                self._of_owner[owner_id] = waiting
-        turns: list[list[W]] = []
-        left, characters = MAX_GROUP, MAX_GROUP_CHARACTERS
-        for waiting in self._of_owner.values():
-            if turns and _is_apart(waiting[0]):
-                continue
-            if left <= 0 or (turns and characters < waiting[0].characters):
-                break
-            turn = list(_turn(waiting, min(left, TURN_CLAIMS), min(characters, TURN_CHARACTERS)))
-            turns.append(turn)
-            left -= len(turn)
-            characters -= sum(one.characters for one in turn)
-            if _is_apart(turn[0]):
-                break
-        self._served = [turn[0].owner_id for turn in turns]
-        for owner_id in self._served:
-            if not self._of_owner[owner_id]:
-                del self._of_owner[owner_id]
-        self._count -= sum(map(len, turns))
-        return turns
-
-
-def _is_apart(first: Waiting) -> bool:
-    """Whether a turn that begins with it shares its transaction with no other owner."""
-    return first.alone or first.characters > LONG_TURN
-
-
-def _turn(waiting: deque[W], most: int, characters: int) -> Iterator[W]:
-    """Takes from the front what one owner gets at one turn: one at least."""
-    taken = 0
-    while (
-        waiting and taken < most and not (taken and (waiting[0].alone or waiting[0].characters > characters))
-    ):
-        one = waiting.popleft()
-        taken += 1
-        characters -= one.characters
-        yield one
-        if one.alone:
-            return
-
-
 class _CommitLost(Exception):
     """The connection was lost during the commit of a transaction that had come to `result`."""
 
@@ -210,7 +109,8 @@ class Writer:
         # When a transaction was committed, by the monotonic clock, if the last one was.
         self.wrote_at = float("-inf")
         self._connection: Connection | None = None  # of the writer thread alone
-        self._waiting: OwnersInTurn[Unit] = OwnersInTurn()
+        self.senders = Senders()
+        self._waiting: OwnersInTurn[Unit] = OwnersInTurn(self.senders)
         self._change = threading.Condition()
         self.free = threading.Event()  # set while nothing is written; who can wait computes then
         self.free.set()
@@ -280,9 +180,9 @@ class Writer:
         again, and one group is cheaper than two halves that take turns.
         """
         with self._change:
-            while not self._waiting and not self._closed:
-                self._change.wait()
-            something = bool(self._waiting)
+            while (seconds := self._waiting.seconds()) or (seconds is None and not self._closed):
+                self._change.wait(seconds)
+            something = seconds is not None
         if gather and something:
             time.sleep(_GATHER_SECONDS)
         return something

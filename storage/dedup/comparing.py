@@ -27,7 +27,8 @@ from vouchgate.storage.claims.submit import Submission, SubmitAnswer, prepared
 from vouchgate.storage.dedup import contradicting, index
 from vouchgate.storage.dedup.window import CandidateSet, DedupIndexView
 from vouchgate.storage.errors import StorageError, StoreBusy, StoreClosed
-from vouchgate.storage.writer import LONG_TURN, OwnersInTurn, Unit, Writer, fail
+from vouchgate.storage.turns import LONG_TURN, OwnersInTurn
+from vouchgate.storage.writer import Unit, Writer, fail
 
 log = logging.getLogger(__name__)
 
@@ -77,7 +78,7 @@ class Comparer:
         self._read = read
         self._writer = writer
         self._allow = allow
-        self._waiting: OwnersInTurn[_Task] = OwnersInTurn()
+        self._waiting: OwnersInTurn[_Task] = OwnersInTurn(writer.senders)
         self._in_hand: set[str] = set()  # owners whose turn it is
         self._change = threading.Condition()
         self._closed = False
@@ -174,8 +175,8 @@ class Comparer:
     def _next(self) -> list[list[_Task]]:
         """What comes next of every owner that waits, longest without a turn first; nothing when closed and done."""
         with self._change:
-            while not self._waiting and not self._closed:
-                self._change.wait()
+            while (seconds := self._waiting.seconds()) or (seconds is None and not self._closed):
+                self._change.wait(seconds)
             turns = self._waiting.take()
             self._in_hand.update(turn[0].owner_id for turn in turns)
             return turns

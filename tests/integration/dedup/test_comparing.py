@@ -20,7 +20,7 @@ from vouchgate.ingest.claims.likeness import DedupUnavailable, Neighbours
 from vouchgate.ingest.dedup.compare import Allowance
 from vouchgate.ingest.pipeline import Examined, replay
 from vouchgate.ingest.policy import Policy
-from vouchgate.storage import writer
+from vouchgate.storage import turns
 from vouchgate.storage.claims.submit import Decided, Submission, WriterAnswer, write_submissions
 from vouchgate.storage.dedup import index
 from vouchgate.storage.dedup.comparing import Comparer
@@ -257,7 +257,7 @@ def test_a_claim_is_compared_in_several_turns(store: Store, path: Callable[..., 
 def test_an_owner_has_so_many_claims_waiting(
     store: Store, path: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writer, "WAITING_PER_OWNER", 3)
+    monkeypatch.setattr(turns, "WAITING_PER_OWNER", 3)
     way = path()
     first = way.comparer.submit(submission_of(examined("Gate one is closed.", owner_id="eve")))
     assert way.reading.wait(120)  # or it would take some of the next with it
@@ -337,27 +337,89 @@ class Sent:
     alone: bool = False
 
 
+class Clock:
+    """Seconds that pass when a test says so."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def taken(waiting: turns.OwnersInTurn[Sent]) -> list[tuple[str, int]]:
+    return [(turn[0].owner_id, len(turn)) for turn in waiting.take()]
+
+
+LONG, SHORT = turns.LONG_TURN + 1, 100
+
+
 def test_long_texts_are_written_apart_and_who_came_meanwhile_is_next() -> None:
-    waiting: writer.OwnersInTurn[Sent] = writer.OwnersInTurn()
-    long, short = writer.LONG_TURN + 1, 100
-
-    def taken() -> list[tuple[str, int]]:
-        return [(turn[0].owner_id, len(turn)) for turn in waiting.take()]
-
+    waiting: turns.OwnersInTurn[Sent] = turns.OwnersInTurn(turns.Senders(Clock()))
     for owner_id, characters in [
-        ("ann", long),
-        ("ann", long),
-        ("bea", short),
-        ("bea", short),
-        ("cem", short),
+        ("ann", LONG),
+        ("ann", LONG),
+        ("bea", SHORT),
+        ("bea", SHORT),
+        ("cem", SHORT),
     ]:
         assert waiting.add(Sent(owner_id, characters))
-    assert taken() == [("ann", 1)]
-    assert waiting.add(Sent("dan", short))
-    assert taken() == [("bea", 2), ("cem", 1), ("dan", 1)]
-    assert waiting.add(Sent("dan", short))
-    assert taken() == [("ann", 1)]  # it waited longer
-    assert waiting.add(Sent("ann", long))
-    assert taken() == [("dan", 1)]
-    assert taken() == [("ann", 1)]
+    assert taken(waiting) == [("ann", 1)]
+    assert waiting.add(Sent("dan", SHORT))
+    assert taken(waiting) == [("bea", 2), ("cem", 1), ("dan", 1)]
+    assert waiting.add(Sent("dan", SHORT))
+    assert taken(waiting) == [("ann", 1)]  # it waited longer
+    assert waiting.add(Sent("ann", LONG))
+    assert taken(waiting) == [("dan", 1)]
+    assert taken(waiting) == [("ann", 1)]
     assert not len(waiting)
+
+
+def test_long_texts_rest_while_others_send() -> None:
+    clock = Clock()
+    senders = turns.Senders(clock)
+    waiting: turns.OwnersInTurn[Sent] = turns.OwnersInTurn(senders)
+    for _ in range(5):
+        waiting.add(Sent("ann", LONG))
+    assert waiting.seconds() == 0
+    assert taken(waiting) == [("ann", 1)]
+    clock.now += 0.01
+    assert waiting.seconds() == 0  # nobody else is there
+    assert taken(waiting) == [("ann", 1)]
+    clock.now += 0.01
+    assert waiting.seconds() == 0
+    senders.note("bea")  # elsewhere in the process
+    assert taken(waiting) == [("ann", 1)]
+    clock.now += 0.01
+    assert waiting.seconds() == pytest.approx(0.03)
+    assert taken(waiting) == []
+    waiting.add(Sent("bea", SHORT))
+    assert waiting.seconds() == 0
+    assert taken(waiting) == [("bea", 1)]
+    assert waiting.seconds() == pytest.approx(0.03)
+    clock.now += 0.02
+    assert waiting.seconds() == pytest.approx(0.01)
+    clock.now += 0.02
+    assert waiting.seconds() == 0
+    assert taken(waiting) == [("ann", 1)]
+    clock.now += 5.0
+    assert waiting.seconds() == 0  # a long one that took very long; and "bea" has gone
+    assert taken(waiting) == [("ann", 1)]
+    assert waiting.seconds() is None
+
+
+def test_a_rest_has_an_end_and_work_that_is_no_claim_takes_none() -> None:
+    clock = Clock()
+    waiting: turns.OwnersInTurn[Sent] = turns.OwnersInTurn(turns.Senders(clock))
+    waiting.add(Sent("bea", SHORT))
+    waiting.add(Sent("ann", LONG))
+    waiting.add(Sent("ann", LONG))
+    assert taken(waiting) == [("bea", 1)]
+    assert taken(waiting) == [("ann", 1)]
+    clock.now += 1.0
+    assert waiting.seconds() == pytest.approx(turns.MOST_REST)
+    waiting.add(Sent("", 0, alone=True))
+    assert waiting.seconds() == 0
+    assert taken(waiting) == [("", 1)]
+    clock.now += 1.0
+    assert waiting.seconds() == 0

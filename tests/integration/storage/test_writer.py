@@ -22,7 +22,7 @@ from tests.conftest import THRESHOLD, Postgresql
 from tests.running.patience import until
 from tests.running.processes import FORKED
 from vouchgate.ingest.claims.log import Action
-from vouchgate.storage import writer
+from vouchgate.storage import turns
 from vouchgate.storage.claims import decisions
 from vouchgate.storage.claims.submit import Decided, Submission
 from vouchgate.storage.engine import _take_write_lock, writing
@@ -96,7 +96,7 @@ def test_an_owner_does_not_wait_for_all_that_another_sent_before(store: Store) -
 
 @pytest.mark.on("sqlite")
 def test_an_owner_has_so_many_waiting_and_no_more(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writer, "WAITING_PER_OWNER", 3)
+    monkeypatch.setattr(turns, "WAITING_PER_OWNER", 3)
     held = Held(store)
     futures = [store.writer.submit(_claim(number)) for number in range(5)]
     other = store.writer.submit(_claim("alone", "bob"))
@@ -205,7 +205,7 @@ def test_closing_writes_what_waits_and_refuses_the_rest(store: Store) -> None:
 
 @pytest.mark.on("sqlite")
 def test_too_many_waiting_claims_are_refused_at_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writer, "MAX_WAITING", 3)
+    monkeypatch.setattr(turns, "MAX_WAITING", 3)
     held = Held(store)
     futures = [store.writer.submit(_claim(number)) for number in range(5)]
     assert [future.done() for future in futures] == [False, False, False, True, True]
