@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import tomllib
 from contextlib import closing
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -54,15 +55,16 @@ def unreachable(where: TestRepository | GitSource, value: str) -> Unreachable:
 
 
 def examine(repository: TestRepository, *claims: str) -> list[Examined]:
-    """What the gate finds of claims that rest on what this repository defines."""
+    """What the gate finds of claims that rest on what this repository defines, each definition read once."""
     git = GitSource([repository.path], timeout_seconds=60)
-    with (
-        closing(Sources(git, {})) as sources,
-        closing(Examiner(POLICY, sources)) as examiner,
-        asyncio.Runner() as runner,
-    ):
-        examined = [runner.run(examiner.examine(claim_of(claim))) for claim in claims]
-    return [each.knowing(dedup=NOTHING_NEAR) for each in examined]
+    git.read = cache(git.read)  # type: ignore[method-assign]
+
+    async def each() -> list[Examined]:
+        return [await examiner.examine(claim_of(claim)) for claim in claims]
+
+    with closing(Sources(git, {})) as sources, closing(Examiner(POLICY, sources)) as examiner:
+        examined = asyncio.run(each())
+    return [one.knowing(dedup=NOTHING_NEAR) for one in examined]
 
 
 def test_what_a_definition_says_is_stored_and_what_it_does_not_say_is_not(shop: TestRepository) -> None:
