@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import tomllib
 from contextlib import closing
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from vouchgate.gate.examiner import Examiner
 from vouchgate.ingest.check import NOTHING_NEAR
 from vouchgate.ingest.citations import given_citation
 from vouchgate.ingest.citations.names import Cited, lineage_of
+from vouchgate.ingest.claims.citation import Citation
 from vouchgate.ingest.claims.decision import Tier
 from vouchgate.ingest.claims.source import Found, Missing, SourceReading, Standing, Unreachable
 from vouchgate.ingest.data.policy_file import load_policy
@@ -54,15 +54,30 @@ def unreachable(where: TestRepository | GitSource, value: str) -> Unreachable:
     return reading
 
 
+class ReadOnce(GitSource):
+    """Each citation is read once, wherever claims have it: `Sources` says where."""
+
+    def __init__(self, repository: TestRepository) -> None:
+        super().__init__([repository.path], timeout_seconds=60)
+        self._readings: dict[str, SourceReading] = {}
+
+    def read(self, citation: Citation) -> SourceReading:
+        known = self._readings.get(citation.value)
+        if known is None:
+            known = self._readings[citation.value] = super().read(citation)
+        return known
+
+
 def examine(repository: TestRepository, *claims: str) -> list[Examined]:
-    """What the gate finds of claims that rest on what this repository defines, each definition read once."""
-    git = GitSource([repository.path], timeout_seconds=60)
-    git.read = cache(git.read)  # type: ignore[method-assign]
+    """What the gate finds of claims that rest on what this repository defines."""
 
     async def each() -> list[Examined]:
         return [await examiner.examine(claim_of(claim)) for claim in claims]
 
-    with closing(Sources(git, {})) as sources, closing(Examiner(POLICY, sources)) as examiner:
+    with (
+        closing(Sources(ReadOnce(repository), {})) as sources,
+        closing(Examiner(POLICY, sources)) as examiner,
+    ):
         examined = asyncio.run(each())
     return [one.knowing(dedup=NOTHING_NEAR) for one in examined]
 
