@@ -17,9 +17,6 @@ EXCERPT_CHARACTERS = 2000
 LINKS = 50  # of Found.links; of a page that links to more sites the rest is not known
 
 
-TEXT_CHARACTERS = 200_000  # of a source's text; what is longer is cut, and `Found.cut` says so
-
-
 class Standing(StrEnum):
     """What a source that was found is worth as support. Only IN_FORCE supports a claim."""
 

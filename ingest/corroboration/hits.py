@@ -9,8 +9,9 @@ from datetime import datetime
 from urllib.parse import urlsplit
 
 from vouchgate.ingest.citations import detect_citations
+from vouchgate.ingest.claims.bounds import TEXT_CHARACTERS
 from vouchgate.ingest.claims.citation import Citation, CitationType
-from vouchgate.ingest.claims.source import LINKS, TEXT_CHARACTERS, Form, Found, Held, Stance, Standing
+from vouchgate.ingest.claims.source import LINKS, Form, Found, Held, Stance, Standing
 from vouchgate.ingest.corroboration.history import TENTHS, Hit
 from vouchgate.ingest.corroboration.independence import text_groups
 from vouchgate.ingest.policy import Policy

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from vouchgate.ingest.claims.bounds import TEXT_CHARACTERS
 from vouchgate.ingest.claims.citation import Citation
-from vouchgate.ingest.claims.source import LINKS, TEXT_CHARACTERS, Found, SourceReading, Standing, Unreachable
+from vouchgate.ingest.claims.source import LINKS, Found, SourceReading, Standing, Unreachable
 from vouchgate.ingest.net.fetched import Fetched, FetchFailed
 from vouchgate.ingest.scoring.sites import site_of
 from vouchgate.ingest.sources.plain_text import plain

@@ -16,7 +16,8 @@ from typing import Annotated
 from pydantic import Field, TypeAdapter
 from sqlalchemy import Connection, Table, bindparam, delete, select, text
 
-from vouchgate.ingest.claims.source import TEXT_CHARACTERS, Found, Missing
+from vouchgate.ingest.claims.bounds import TEXT_CHARACTERS
+from vouchgate.ingest.claims.source import Found, Missing
 from vouchgate.storage.claims.memories import storable
 from vouchgate.storage.columns import UtcTime
 from vouchgate.storage.sql import among

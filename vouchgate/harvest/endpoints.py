@@ -18,7 +18,7 @@ from urllib.parse import parse_qsl, quote, urlsplit
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from vouchgate.harvest.paths import Look
-from vouchgate.ingest.claims.source import TEXT_CHARACTERS
+from vouchgate.ingest.claims.bounds import TEXT_CHARACTERS
 from vouchgate.ingest.corroboration.hits import Reading
 from vouchgate.ingest.language.words import RUN
 from vouchgate.ingest.net.addresses import Target, parse_url

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 from vouchgate.ingest.citations.shared import numbered_kind
+from vouchgate.ingest.claims.bounds import TEXT_CHARACTERS
 from vouchgate.ingest.claims.citation import Citation, CitationType
-from vouchgate.ingest.claims.source import TEXT_CHARACTERS, Missing, SourceReading, Standing
+from vouchgate.ingest.claims.source import Missing, SourceReading, Standing
 from vouchgate.ingest.sources.answers import (
     NoAnswer,
     Shape,

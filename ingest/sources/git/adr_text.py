@@ -12,8 +12,9 @@ from datetime import UTC, date, datetime
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
+from vouchgate.ingest.claims.bounds import TEXT_CHARACTERS
 from vouchgate.ingest.claims.frozen import Frozen
-from vouchgate.ingest.claims.source import EXCERPT_CHARACTERS, TEXT_CHARACTERS, Standing
+from vouchgate.ingest.claims.source import EXCERPT_CHARACTERS, Standing
 from vouchgate.ingest.sources.git.adr_links import Links, find_links
 from vouchgate.ingest.sources.git.adr_status import (
     Statement,

@@ -9,8 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from threading import Lock
 
+from vouchgate.ingest.claims.bounds import TEXT_CHARACTERS
 from vouchgate.ingest.claims.frozen import Frozen
-from vouchgate.ingest.claims.source import TEXT_CHARACTERS, Standing
+from vouchgate.ingest.claims.source import Standing
 from vouchgate.ingest.sources.git.adr_files import LARGEST, object_digest
 from vouchgate.ingest.sources.git.refs import Tip, is_ancestor
 from vouchgate.ingest.sources.git.repository import Repository, SourceError

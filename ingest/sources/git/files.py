@@ -17,15 +17,9 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from vouchgate.ingest.citations.kinds.path import PathKey, parse_key
+from vouchgate.ingest.claims.bounds import TEXT_CHARACTERS
 from vouchgate.ingest.claims.citation import Citation, CitationType
-from vouchgate.ingest.claims.source import (
-    EXCERPT_CHARACTERS,
-    TEXT_CHARACTERS,
-    Found,
-    Missing,
-    SourceReading,
-    Standing,
-)
+from vouchgate.ingest.claims.source import EXCERPT_CHARACTERS, Found, Missing, SourceReading, Standing
 from vouchgate.ingest.sources.git.adr_files import LARGEST, read_blob, read_blobs, text_of
 from vouchgate.ingest.sources.git.definitions import PROGRAM, Definition
 from vouchgate.ingest.sources.git.grounding import Grounding, missing_objects

@@ -6,9 +6,10 @@ import hashlib
 import logging
 from collections.abc import Mapping, Sequence
 
+from vouchgate.ingest.claims.bounds import TEXT_CHARACTERS
 from vouchgate.ingest.claims.citation import Citation
 from vouchgate.ingest.claims.frozen import Frozen
-from vouchgate.ingest.claims.source import TEXT_CHARACTERS, Found, Missing, SourceReading, Standing
+from vouchgate.ingest.claims.source import Found, Missing, SourceReading, Standing
 from vouchgate.ingest.sources.git.adr_files import AdrIndex, AdrRecord, read_blob, text_of
 from vouchgate.ingest.sources.git.adr_status import adr_id
 from vouchgate.ingest.sources.git.adr_text import parse

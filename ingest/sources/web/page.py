@@ -14,7 +14,7 @@ from email.utils import parsedate_to_datetime
 from enum import StrEnum
 from urllib.parse import parse_qsl, unquote, unquote_plus, urlsplit
 
-from vouchgate.ingest.claims.source import TEXT_CHARACTERS
+from vouchgate.ingest.claims.bounds import TEXT_CHARACTERS
 from vouchgate.ingest.language.words import RUN, runs
 
 TITLE_CHARACTERS = 300

@@ -13,8 +13,9 @@ from sqlalchemy import func, select, text
 
 from tests.reviews import queue_of
 from tests.running.racers import Report, race
+from vouchgate.ingest.claims.bounds import TEXT_CHARACTERS
 from vouchgate.ingest.claims.citation import Citation, CitationType
-from vouchgate.ingest.claims.source import TEXT_CHARACTERS, Found, Judged, Missing, Standing
+from vouchgate.ingest.claims.source import Found, Judged, Missing, Standing
 from vouchgate.review.ending.expiry import Expired, expire
 from vouchgate.storage.claims import source_cache as sources
 from vouchgate.storage.store import Store

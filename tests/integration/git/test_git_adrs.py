@@ -12,15 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.repos import TestRepository, adr
+from vouchgate.ingest.claims.bounds import TEXT_CHARACTERS
 from vouchgate.ingest.claims.citation import Citation, CitationType
-from vouchgate.ingest.claims.source import (
-    TEXT_CHARACTERS,
-    Found,
-    Missing,
-    SourceReading,
-    Standing,
-    Unreachable,
-)
+from vouchgate.ingest.claims.source import Found, Missing, SourceReading, Standing, Unreachable
 from vouchgate.ingest.sources.git.source import GitSource
 
 DIRECTORIES = ("docs/adrs", "docs/adr", "doc/adr", "docs/decisions")

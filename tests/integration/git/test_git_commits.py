@@ -17,15 +17,9 @@ from pathlib import Path
 import pytest
 
 from tests.repos import FIRST_SECOND, TestRepository, commit
+from vouchgate.ingest.claims.bounds import TEXT_CHARACTERS
 from vouchgate.ingest.claims.citation import Citation, CitationType
-from vouchgate.ingest.claims.source import (
-    TEXT_CHARACTERS,
-    Found,
-    Missing,
-    SourceReading,
-    Standing,
-    Unreachable,
-)
+from vouchgate.ingest.claims.source import Found, Missing, SourceReading, Standing, Unreachable
 from vouchgate.ingest.sources.git.adr_files import LARGEST, object_digest
 from vouchgate.ingest.sources.git.commits import Candidates, Commits, messages, undone_ids
 from vouchgate.ingest.sources.git.refs import protected_tip

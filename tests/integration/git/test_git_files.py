@@ -9,14 +9,8 @@ import pytest
 
 from tests.repos import TestRepository, adr
 from vouchgate.ingest.citations import given_citation
-from vouchgate.ingest.claims.source import (
-    TEXT_CHARACTERS,
-    Found,
-    Missing,
-    SourceReading,
-    Standing,
-    Unreachable,
-)
+from vouchgate.ingest.claims.bounds import TEXT_CHARACTERS
+from vouchgate.ingest.claims.source import Found, Missing, SourceReading, Standing, Unreachable
 from vouchgate.ingest.sources.git.source import GitSource
 
 LINES = "".join(f"line {number}\n" for number in range(1, 21))

@@ -16,7 +16,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from vouchgate.ingest.claims.source import TEXT_CHARACTERS
+from vouchgate.ingest.claims.bounds import TEXT_CHARACTERS
 from vouchgate.ingest.net.turns import on_behalf_of
 from vouchgate.ingest.sources.web import extractor as extractor_module
 from vouchgate.ingest.sources.web.extractor import MEMORY, Extractor, NotRead

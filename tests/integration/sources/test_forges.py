@@ -16,15 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.web import Answer, Asked, Route, WebServer, web_server
+from vouchgate.ingest.claims.bounds import TEXT_CHARACTERS
 from vouchgate.ingest.claims.citation import Citation, CitationType
-from vouchgate.ingest.claims.source import (
-    TEXT_CHARACTERS,
-    Found,
-    Missing,
-    SourceReading,
-    Standing,
-    Unreachable,
-)
+from vouchgate.ingest.claims.source import Found, Missing, SourceReading, Standing, Unreachable
 from vouchgate.ingest.net.client import Outbound
 from vouchgate.ingest.sources.forges.forge import Forge
 from vouchgate.ingest.sources.forges.forgejo import Forgejo

@@ -20,15 +20,9 @@ from vouchgate.ingest.citations.kinds.cve import Cve
 from vouchgate.ingest.citations.kinds.doi import Doi
 from vouchgate.ingest.citations.kinds.pep import Pep
 from vouchgate.ingest.citations.kinds.rfc import Rfc, plain_pages
+from vouchgate.ingest.claims.bounds import TEXT_CHARACTERS
 from vouchgate.ingest.claims.citation import Citation, CitationType
-from vouchgate.ingest.claims.source import (
-    TEXT_CHARACTERS,
-    Found,
-    Missing,
-    SourceReading,
-    Standing,
-    Unreachable,
-)
+from vouchgate.ingest.claims.source import Found, Missing, SourceReading, Standing, Unreachable
 from vouchgate.ingest.net.client import Outbound
 from vouchgate.ingest.sources.answers import linked_sites, retry_after
 

@@ -15,8 +15,9 @@ import pytest
 from tests.hostile import TLS
 from tests.web import Answer, Asked, Route, WebServer, web_server
 from vouchgate.ingest.citations import detect_citations
+from vouchgate.ingest.claims.bounds import TEXT_CHARACTERS
 from vouchgate.ingest.claims.citation import Citation, CitationType
-from vouchgate.ingest.claims.source import TEXT_CHARACTERS, Found, Missing, SourceReading, Unreachable
+from vouchgate.ingest.claims.source import Found, Missing, SourceReading, Unreachable
 from vouchgate.ingest.net.client import Outbound, system_resolve
 from vouchgate.ingest.sources.web.extractor import Extractor
 from vouchgate.ingest.sources.web.source import WebSource

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vouchgate.ingest.claims.source import TEXT_CHARACTERS
+from vouchgate.ingest.claims.bounds import TEXT_CHARACTERS
 from vouchgate.ingest.sources.web.markup import read_html, read_xml
 from vouchgate.ingest.sources.web.page import (
     EARLIEST,

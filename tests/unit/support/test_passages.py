@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from tests.running.hangs import given_up_after
 from vouchgate.ingest.citations import detect_citations
-from vouchgate.ingest.claims.source import EXCERPT_CHARACTERS, TEXT_CHARACTERS
+from vouchgate.ingest.claims.bounds import TEXT_CHARACTERS
+from vouchgate.ingest.claims.source import EXCERPT_CHARACTERS
 from vouchgate.ingest.language.sentences import LONGEST, sentences
 from vouchgate.ingest.support.passages import GAP, passages
 

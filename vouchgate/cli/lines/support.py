@@ -8,8 +8,9 @@ from typing import Any
 from vouchgate.cli.lines.answering import Answer, answer_lines
 from vouchgate.importing.lines import BadLine, Line, text_fields
 from vouchgate.ingest.checks.support import SupportVerdict, compare
+from vouchgate.ingest.claims.bounds import TEXT_CHARACTERS
 from vouchgate.ingest.claims.citation import Citation
-from vouchgate.ingest.claims.source import TEXT_CHARACTERS, Found, Held, Standing
+from vouchgate.ingest.claims.source import Found, Held, Standing
 from vouchgate.ingest.support.holding import hold
 from vouchgate.ingest.support.passages import passages
 from vouchgate.ingest.support.record import looks_like_record, read_record
