@@ -78,10 +78,13 @@ def test_sarif_is_what_its_schema_says() -> None:
 def test_a_validator_of_sarif_refuses_what_is_none() -> None:
     made = json.loads(sarif.write(report(ALL)))
     result = made["runs"][0]["results"][0]
+    schema = json.loads(SARIF.read_text("utf-8"))
+    validator = jsonschema.validators.validator_for(schema)(schema)
+    validator.validate(made)
     for name, value in (("level", "grave"), ("message", "text"), ("verdict", "FALSE"), ("ruleIndex", -2)):
         with pytest.raises(jsonschema.ValidationError):
             broken = {**made, "runs": [{**made["runs"][0], "results": [{**result, name: value}]}]}
-            jsonschema.validate(broken, json.loads(SARIF.read_text("utf-8")))
+            validator.validate(broken)
 
 
 def test_sarif_fingerprints_stay_where_claims_move() -> None:
@@ -93,12 +96,14 @@ def test_sarif_fingerprints_stay_where_claims_move() -> None:
     assert prints(FALSE) != prints(FALSE.replace("1935", "1936"))
 
 
-def test_sarif_of_over_five_thousand_results_says_so() -> None:
-    page = "\n\n".join(f"The bowl {number} is red." for number in range(5003))
+def test_sarif_of_more_results_than_code_hosts_show_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert sarif.MOST == 5000
+    monkeypatch.setattr(sarif, "MOST", 1000)
+    page = "\n\n".join(f"The bowl {number} is red." for number in range(1003))
     (run,) = json.loads(sarif.write(report(page)))["runs"]
-    assert len(run["results"]) == 5000
+    assert len(run["results"]) == 1000
     notes = [each["message"]["text"] for each in run["invocations"][0]["toolExecutionNotifications"]]
-    assert notes[-1] == "There are 5,003 results; the first 5,000 are here."
+    assert notes[-1] == "There are 1,003 results; the first 1,000 are here."
 
 
 def test_json_is_what_its_schema_says() -> None:
