@@ -75,6 +75,7 @@ FLAGS = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    "--renderer-process-limit=1",  # of each window: what it opens, and it itself once it leaves its empty page, is one
     f"--disable-features={','.join(OFF)}",
 )
 PHONE = (390, 844)
@@ -298,7 +299,7 @@ def faults_of_access(page: Page, *, within: str = "html", looks_only: bool = Fal
     options: dict[str, Any] = {
         "runOnly": list(AXE_LOOKS if looks_only else AXE_TAGS),
         "resultTypes": ["violations"],
-        "preload": not looks_only,  # of style sheets, at which none of those rules looks
+        "preload": False,  # of style sheets and sounds, at which no rule looks that is run and is serious
     }
     found = page.evaluate("([within, options]) => axe.run(within, options)", [within, options])
     return [

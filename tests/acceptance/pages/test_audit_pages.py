@@ -158,7 +158,8 @@ def test_the_page_of_the_api_runs_its_own_script_alone(site: Site, windows: Chro
     def shorten(route: Route) -> None:
         answer = route.fetch()
         document = answer.json()
-        document["paths"] = {path: of for path, of in document["paths"].items() if "/claims" in path}
+        document["paths"] = {"/v1/claims": document["paths"]["/v1/claims"]}
+        document["components"]["schemas"] = {}  # which are looked up where one is unfolded
         route.fulfill(response=answer, json=document)
 
     window.page.route("**/openapi.json", shorten)

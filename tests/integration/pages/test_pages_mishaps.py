@@ -41,7 +41,7 @@ def test_lists_of_claims_that_hide_things_stay_small(service: Service) -> None:
     async def work(desk: Desk) -> None:
         def hidden(number: int) -> str:
             name = chr(ord("a") + number % 26) * (3 + number // 26)  # a number would contradict the others
-            return f"Claim {name} " + "a\u200bb\u202e" * 2040
+            return f"Claim {name} " + "a\u200bb\u202e" * 600
 
         for number in range(10):
             desk.add(hidden(number))
