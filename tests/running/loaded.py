@@ -8,9 +8,13 @@ import importlib
 import os
 import pkgutil
 import tempfile
+import threading
+from collections.abc import Iterator
 from contextlib import suppress
+from datetime import UTC, datetime
 
 import httpx
+from pydantic import BaseModel
 
 from tests.running.authorities import share_authorities
 from tests.running.grammars import put_off_grammars
@@ -18,27 +22,79 @@ from tests.running.patience import be_patient
 from tests.running.phrases import share_phrases
 from tests.running.plugins import share_plugins
 from tests.running.routes import share_routes
+from tests.running.service import ALL_SOURCES
+from tests.running.statements import share_statements
 from vouchgate import cli
 from vouchgate.cli.app import commands
+from vouchgate.ingest.claims.people import Role
 from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.server.app import create_app
-from vouchgate.service import open_service
+from vouchgate.server.processes import LATE
+from vouchgate.service import Service, open_service
 from vouchgate.settings import SettingsError, load_settings
+from vouchgate.storage.identity import sessions, tokens
+from vouchgate.web.session import COOKIE
 
 
 async def ask(database_url: str) -> None:
-    """Asks a service for what no route of it answers, and for a page: FastAPI looks at all routes for that."""
+    """Has a service do once what most tests have theirs do: what is made at the first time is made then, and FastAPI
+    looks at all routes. Nobody is told what it answers."""
     with open_service(load_settings({}, database_url=database_url, offline=True)) as service:
-        transport = httpx.ASGITransport(create_app(service))
+        agent, reviewer = (_token(service, role) for role in (Role.AGENT, Role.REVIEWER))
+        cookies = {COOKIE: sessions.start(service.store, reviewer, now=datetime.now(UTC)) or ""}
+        transport = httpx.ASGITransport(create_app(service), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
-            for path in ("/v1/nothing", "/review/nothing", "/review/sign-in"):
+            client.headers["Authorization"] = f"Bearer {agent}"
+            for body in CLAIMS:
+                await client.post("/v1/claims", json=body)
+            await client.post("/v1/claims/check", json=CLAIMS[0])
+            await client.post("/v1/claims/batch", json={"claims": [CLAIMS[0]]})
+            client.headers["Authorization"] = f"Bearer {reviewer}"
+            waiting = (await client.get("/v1/reviews")).json()["items"]
+            await client.post(f"/v1/reviews/{waiting[0]['id']}/approve", json={"version": 1})
+            for path in ("/v1/memories", "/v1/nothing", "/readyz", "/metrics"):
                 await client.get(path)
+            del client.headers["Authorization"]
+            for path in ("/review/nothing", "/review/sign-in"):
+                await client.get(path)
+            client.cookies.update(cookies)
+            for path in ("/review", "/review/history", "/review/memories"):
+                await client.get(path)
+
+
+def _token(service: Service, role: Role) -> str:
+    sources = ALL_SOURCES if role is Role.AGENT else frozenset()
+    now = datetime.now(UTC)
+    return tokens.create(
+        service.store, role=role, name="first", owners=["first"], sources=sources, actor="test", now=now
+    )[1]
+
+
+def _models(base: type[BaseModel] = BaseModel) -> Iterator[type[BaseModel]]:
+    """All that are loaded. What one is made of it may have to look up in its module, so those of others stay as they
+    are."""
+    for model in base.__subclasses__():
+        if model.__module__.startswith("vouchgate."):
+            yield model
+        yield from _models(model)
+
+
+# What is stored, what waits, and what waits with a page that cannot be read.
+CLAIMS = [
+    {"content": content, "memory_type": "fact", "source": source, "citations": citations}
+    for content, source, citations in (
+        ("The first gate has a door of 3 m.", "user", []),
+        ("The second gate opens on Mondays.", "ai_synthesis", []),
+        ("The third gate is made of steel.", "ai_synthesis", ["https://example.org/gates"]),
+    )
+]
 
 
 put_off_grammars()
 COMMANDS = [found.name for found in pkgutil.walk_packages(cli.__path__, "vouchgate.cli.")]
 for needed in (
     *COMMANDS,
+    *LATE,
     # What a service loads when it starts to serve.
     "anyio._backends._asyncio",
     "fastmcp",
@@ -69,8 +125,15 @@ share_authorities()
 share_phrases()
 share_plugins()
 share_routes()
+share_statements()
+for model in _models():
+    if not model.__pydantic_complete__:
+        model.model_rebuild()
 for name in [name for name in os.environ if name.startswith("VOUCHGATE_")]:
     del os.environ[name]  # of whoever runs the tests
 with suppress(SettingsError), tempfile.TemporaryDirectory() as folder:
     asyncio.run(ask(f"sqlite:///{folder}/vouchgate.db"))
+for thread in threading.enumerate():
+    if thread is not threading.main_thread():
+        thread.join()  # of the threads that answered; a fork has none
 gc.freeze()  # nobody who is forked from here looks through it for garbage, which would copy all of its memory
