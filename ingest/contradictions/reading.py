@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
 
 from vouchgate.ingest.contradictions.lists import LISTS, root_of
@@ -23,17 +24,26 @@ _NUMBERED = re.compile(r"(?:gh|bpo|bz|bug|#)-?\d+")
 _PLURAL = re.compile(r"[a-z]{2}(?:s|ing)$")  # of a word with a capital letter: one that begins a sentence
 _SUBJECT_LINE = 8  # words of a subject line in which a fault is named
 _LONGEST_SUBJECT = 24  # words of a subject line
+_LONGEST_WORD = 64  # characters of a word of which is kept what it says
 MAX_WORDS = 20_000  # of a text; twice what a claim and a passage of the largest sizes can have
 
 
 def _word(text: str, start: int, end: int, *, opens: bool) -> Word:
+    says = _says if len(text) <= _LONGEST_WORD else _says_anew
+    low, root, key, content, name, number = says(text, opens)
+    # Past the constructor, which takes as long as all the rest.
+    return tuple.__new__(Word, (text, low, root, key, start, end, content, name, number))
+
+
+def _says_anew(text: str, opens: bool) -> tuple[str, str, str, bool, bool, bool]:
+    """What a word says wherever it is written: `low`, `root`, `key`, `content`, `name` and `number` of it."""
     low = text.lower().replace("’", "'")
     if low in LISTS.function_roots and not text.isupper():
         root = LISTS.function_roots[low]
         number, name = low in LISTS.numbers, text[0].isupper() and not opens
-        return Word(text, low, root, LISTS.stems.get(root, root), start, end, False, name, number)
+        return low, root, LISTS.stems.get(root, root), False, name, number
     if not low[-1].isalnum() and not any(map(str.isalnum, low)):
-        return Word(text, low, "", "", start, end, False, False, False)
+        return low, "", "", False, False, False
     number = low[0].isdigit() or low in LISTS.numbers
     identifier = is_identifier(text) and not low.endswith(("'s", "n't"))
     name = identifier or (text[0].isupper() and not opens)
@@ -41,7 +51,10 @@ def _word(text: str, start: int, end: int, *, opens: bool) -> Word:
         low not in LISTS.function_words or (identifier and not text.isupper())
     )
     root = root_of(low.removesuffix("()"))
-    return Word(text, low, root, LISTS.stems.get(root, root), start, end, content, name, number)
+    return low, root, LISTS.stems.get(root, root), content, name, number
+
+
+_says = lru_cache(maxsize=1 << 14)(_says_anew)  # most words come again and again
 
 
 def _parts(match: re.Match[str], *, opens: bool) -> list[Word]:

@@ -51,6 +51,9 @@ class Kind(StrEnum):
     NAME = "name"  # capitalised within a sentence
     IDENTIFIER = "identifier"  # of several parts: camelCase, snake_case, dotted, letters with digits
 
+    # As a text, which is quick: what is known of words is looked up by their kinds, too.
+    __hash__ = str.__hash__
+
 
 class Word(NamedTuple):
     """One word of a text, `text[start:end]`. `key` is equal for two forms of one word. `parts` are the keys of the
@@ -65,7 +68,7 @@ class Word(NamedTuple):
 
 def words_of(text: str) -> Iterator[Word]:
     """The words of a text in order. Linear; never raises, lone surrogates included."""
-    after = 0
+    after, make = 0, tuple.__new__  # the constructor takes as long as all the rest
     for match in TERM.finditer(text):
         start, end = match.span()
         shown = match.group()
@@ -74,7 +77,7 @@ def words_of(text: str) -> Iterator[Word]:
             opens = _OPENING.search(text, after, min(start, after + 8))
             kind = Kind.WORD if opens else Kind.NAME
         after = end
-        yield Word(key, start, end, kind, parts)
+        yield make(Word, (key, start, end, kind, parts))
 
 
 @lru_cache(maxsize=16_384)

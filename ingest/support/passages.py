@@ -62,7 +62,12 @@ class RankedText:
                 at += 1
             for key in (word.key, *(key for key, _ in word.parts)):
                 number += 1
-                self.with_key.setdefault(key, {}).setdefault(at, [number, 0])[1] += 1
+                if (places := self.with_key.get(key)) is None:
+                    places = self.with_key[key] = {}
+                if (seen := places.get(at)) is None:
+                    places[at] = [number, 1]
+                else:
+                    seen[1] += 1
 
 
 def passages(

@@ -38,7 +38,7 @@ class SourceText:
             key for token in tokens_of(f"{title}\n{given}") for key in (*token.keys, *token.parts)
         )
         self._title_abbreviations = frozenset(abbreviations(shown_of(tokens_of(title))))
-        self._headed: dict[int, frozenset[str]] = {}
+        self._headed: dict[int, frozenset[str]] = {}  # by which headings these are
         self._said: dict[int, frozenset[str]] = {}
         self._first: list[int] = []  # of each sentence, its first word
         self._places: dict[str, list[int]] = {}
@@ -143,12 +143,12 @@ class SourceText:
 
     def headed(self, at: int) -> frozenset[str]:
         """The keys of the words in the headings that a sentence stands under, and in the head of its table."""
-        if (keys := self._headed.get(at)) is None:
-            index = bisect_right(self._headings, at, key=itemgetter(0)) - 1
+        index = bisect_right(self._headings, at, key=itemgetter(0)) - 1
+        if (keys := self._headed.get(index)) is None:
             spans = self._headings[index][1] if index >= 0 else ()
             tokens = tokens_of("\n".join(self.text[start:end] for start, end in spans)) if spans else ()
             keys = frozenset(key for token in tokens for key in (*token.keys, *token.parts))
-            self._headed[at] = keys
+            self._headed[index] = keys
         return keys
 
     @cached_property

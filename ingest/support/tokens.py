@@ -18,6 +18,7 @@ from vouchgate.ingest.support.topic import WEIGHTS
 _LEAST = 0.3  # weight of a word that says something, however common it is
 _CODED = ("-", "`")
 _CONTRACTED = ("'ve", "'re", "'ll", "'d", "'m", "n't")  # "they've" is no name
+_LONGEST = 64  # characters of a word of which is kept what it says
 _MOST_RUN = 7  # capitalised words that may make one abbreviation
 
 
@@ -47,27 +48,36 @@ def tokens_of(text: str, offset: int = 0) -> tuple[Token, ...]:
 
 def token_of(word: Word, shown: str, offset: int = 0, *, coded: bool = False) -> Token:
     """One word as it is laid over another. `coded` says that a sign of code stands before it: "--max-tries"."""
+    key, start, end, kind, parts = word
+    read = _read if len(shown) <= _LONGEST else _read_anew
+    # Past the constructor, which takes as long as all the rest.
+    return tuple.__new__(Token, (start + offset, end + offset, *read(key, kind, parts, shown, coded), shown))
+
+
+def _read_anew(
+    key: str, kind: Kind, parts: tuple[tuple[str, Kind], ...], shown: str, coded: bool
+) -> tuple[str, tuple[str, ...], tuple[str, ...], float, bool, bool, bool, bool]:
+    """What a token says of a word as written, wherever it stands, from `low` to `identifier`."""
     low = shown.lower().replace("’", "'")
-    keys, number = _keys(word.key, low, word.kind)
+    keys, number = _keys(key, low, kind)
     acronym = 2 <= len(shown) <= 6 and shown.isupper()
-    content = number or (word.kind is not Kind.FUNCTION and not ("'" in low and low.endswith(_CONTRACTED)))
-    identifier = word.kind is Kind.IDENTIFIER and (coded or _in_code(shown))
-    return Token(
-        word.start + offset,
-        word.end + offset,
+    content = number or (kind is not Kind.FUNCTION and not ("'" in low and low.endswith(_CONTRACTED)))
+    identifier = kind is Kind.IDENTIFIER and (coded or _in_code(shown))
+    return (
         low,
         keys,
-        tuple("#" + key if kind is Kind.NUMBER else key for key, kind in word.parts),
-        max(_LEAST, WEIGHTS[word.kind]) if content else 0.0,
+        tuple("#" + key if kind is Kind.NUMBER else key for key, kind in parts),
+        max(_LEAST, WEIGHTS[kind]) if content else 0.0,
         content,
         number,
-        word.kind is Kind.NAME or identifier or acronym,
+        kind is Kind.NAME or identifier or acronym,
         identifier,
-        shown,
     )
 
 
-@lru_cache(maxsize=1 << 14)
+_read = lru_cache(maxsize=1 << 14)(_read_anew)  # most words come again and again
+
+
 def _keys(key: str, low: str, kind: Kind) -> tuple[tuple[str, ...], bool]:
     """What a word is found under, and whether it is a number."""
     if kind is Kind.NUMBER:
