@@ -37,11 +37,12 @@ def upgraded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def programs() -> Iterator[Path]:
-    """A folder with a `vouchgate` that need not be loaded anew, and a memory server, for what starts programs by their
+    """A folder with a `vouchgate` that need not be loaded anew, and memory servers, for what starts programs by their
     names."""
+    servers = {name: f"tests.stores.{name}_server" for name in ("recall", "changing", "notes")}
     with (
         tempfile.TemporaryDirectory(prefix="gg-") as short,
-        forked_on_path(Path(short, "bin"), recall="tests.stores.recall_server") as folder,
+        forked_on_path(Path(short, "bin"), **servers) as folder,
     ):
         yield folder
 

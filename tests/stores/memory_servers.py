@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -40,9 +41,10 @@ class Store:
     look: Callable[[str], tuple[str, dict[str, Any]]]
     undone: bool = True  # whether the gate can take back what it wrote
 
-    def start(self, folder: Path) -> list[str]:
-        """What starts it in a folder."""
-        return ["env", f"HOME={folder}", *map(str, self.command(folder))]
+    def start(self, folder: Path, programs: Path) -> list[str]:
+        """What starts it in a folder; `programs` are found by their names, too."""
+        path = f"PATH={programs}{os.pathsep}{os.environ['PATH']}"
+        return ["env", f"HOME={folder}", path, *map(str, self.command(folder))]
 
 
 def graph_entity(name: str, text: str) -> tuple[str, dict[str, Any]]:
@@ -97,7 +99,7 @@ STORES = [
     # The real one needs Python 3.12 (docs/mcp.md).
     Store(
         "basic-memory",
-        lambda folder: [sys.executable, Path(__file__).with_name("notes_server.py"), folder],
+        lambda folder: ["notes", folder],
         lambda name, text: ("write_note", {"title": name, "content": text, "directory": "notes"}),
         lambda name: ("read_note", {"identifier": f"notes/{name}"}),
     ),

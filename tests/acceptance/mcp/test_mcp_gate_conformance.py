@@ -41,13 +41,17 @@ def test_every_preset_is_tried() -> None:
 
 
 @pytest.mark.parametrize("store", STORES, ids=lambda store: store.preset)
-def test_written_is_said_of_what_is_there_alone(site: Site, store: Store, tmp_path: Path) -> None:
-    asyncio.run(conform(site, store, tmp_path))
+def test_written_is_said_of_what_is_there_alone(
+    site: Site, store: Store, programs: Path, tmp_path: Path
+) -> None:
+    asyncio.run(conform(site, store, programs, tmp_path))
 
 
-async def conform(site: Site, store: Store, folder: Path) -> None:
+async def conform(site: Site, store: Store, programs: Path, folder: Path) -> None:
     """All of it with one server, which takes a second to start."""
-    downstream = Downstream(store.start(folder), Relay(), Pins(folder / "pins.json", lambda _: None))
+    downstream = Downstream(
+        store.start(folder, programs), Relay(), Pins(folder / "pins.json", lambda _: None)
+    )
     try:
         tools = {tool.name: tool for tool in await downstream.all_tools()}
         downstream.pins.pin_first(list(tools.values()))

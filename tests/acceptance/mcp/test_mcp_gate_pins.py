@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,13 +13,12 @@ import pytest
 from mcp_types import Tool, ToolListChangedNotification
 
 from tests.acceptance.cli_program import cli
-from tests.stores.gating import GATE, Caller, connected, eventually, words
+from tests.stores.gating import Caller, connected, eventually, words
 from vouchgate.mcp.gate.pins import Pins, PinsUnusable, default_file
 from vouchgate.mcp.gate.proxy import Downstream
 from vouchgate.mcp.gate.relay import Relay
 from vouchgate.mcp.gate.writes import ServerFailed
 
-SERVER = Path(__file__).parents[2] / "stores" / "changing_server.py"
 # No service is needed: what is withheld is refused before it is asked, and what reads never goes there.
 SETTINGS = {"VOUCHGATE_URL": "http://127.0.0.1:9", "VOUCHGATE_TOKEN": "vg_of_nobody"}
 CONFIG = """
@@ -60,18 +58,17 @@ def says(folder: Path, what: Mapping[str, object]) -> None:
     (folder / "says.json").write_text(json.dumps(what), "utf-8")
 
 
-def arguments(folder: Path, *options: str) -> list[str]:
-    return ["--config", "gate.toml", *options, "--", sys.executable, str(SERVER), str(folder)]
+def arguments(folder: Path, programs: Path, *options: str) -> list[str]:
+    return ["--config", "gate.toml", *options, "--", str(programs / "changing"), str(folder)]
 
 
 @contextmanager
-def gate(folder: Path, heard: list[object] | None = None) -> Iterator[Caller]:
+def gate(folder: Path, programs: Path, heard: list[object]) -> Iterator[Caller]:
     async def hear(message: object) -> None:
-        if heard is not None:
-            heard.append(message)
+        heard.append(message)
 
     # The older protocol, in which a client is told of changes that it did not ask about.
-    command = [*GATE, *arguments(folder)]
+    command = [programs / "vouchgate", "mcp-gate", *arguments(folder, programs)]
     with connected(command, folder / "errors", SETTINGS, mode="legacy", handler=hear) as caller:
         yield caller
 
@@ -88,9 +85,9 @@ def withheld(caller: Caller, tool: str, why: str) -> None:
     assert "vouchgate mcp-gate --accept" in words(answer)
 
 
-def test_a_server_that_changes_its_tools_while_it_runs_or_between_runs(folder: Path) -> None:
+def test_a_server_that_changes_its_tools_while_it_runs_or_between_runs(folder: Path, programs: Path) -> None:
     heard: list[object] = []
-    with gate(folder, heard) as caller:
+    with gate(folder, programs, heard) as caller:
         assert listed(caller) == set(AT_FIRST)
         assert words(caller.call("read_notes")) == "There are no notes."
         # It says that it only reads, but nobody who runs the gate does.
@@ -103,7 +100,7 @@ def test_a_server_that_changes_its_tools_while_it_runs_or_between_runs(folder: P
         withheld(caller, "add_note", "(inputSchema)")
         assert words(caller.call("read_notes")) == "There are no notes."
 
-        shown = cli("mcp-gate", *arguments(folder, "--accept"), cwd=folder)
+        shown = cli("mcp-gate", *arguments(folder, programs, "--accept"), cwd=folder)
         assert shown.returncode == 2, shown.stderr
         text = shown.stdout.decode()
         assert {"sneaky_write: new", "count_notes: changed", "add_note: changed"} <= set(text.splitlines())
@@ -115,7 +112,7 @@ def test_a_server_that_changes_its_tools_while_it_runs_or_between_runs(folder: P
         withheld(caller, "count_notes", "(annotations, description)")
         assert not (folder / "written").exists()
 
-        accepted = cli("mcp-gate", *arguments(folder, "--accept", "--yes"), cwd=folder)
+        accepted = cli("mcp-gate", *arguments(folder, programs, "--accept", "--yes"), cwd=folder)
         assert accepted.stdout.endswith(b"Accepted.\n"), accepted
         assert words(caller.call("count_notes", content="b")) == "Done."  # also in a gate that runs
         assert listed(caller) == set(TURNED)
@@ -128,12 +125,12 @@ def test_a_server_that_changes_its_tools_while_it_runs_or_between_runs(folder: P
     assert "Refused, because the configuration does not name them: peek" in told
 
 
-def test_what_the_gate_itself_calls_is_as_it_was_pinned_too(folder: Path) -> None:
+def test_what_the_gate_itself_calls_is_as_it_was_pinned_too(folder: Path, programs: Path) -> None:
     """As for what an owner approved a week later, also when the server was started again since."""
 
     async def deliver(again: bool) -> None:
         downstream = Downstream(
-            [sys.executable, str(SERVER), str(folder)], Relay(), Pins(folder / "pins", said.append)
+            [str(programs / "changing"), str(folder)], Relay(), Pins(folder / "pins", said.append)
         )
         try:
             downstream.pins.pin_first(await downstream.all_tools())
