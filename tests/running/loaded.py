@@ -18,6 +18,7 @@ from pydantic import BaseModel
 
 from tests.running.authorities import share_authorities
 from tests.running.grammars import put_off_grammars
+from tests.running.pages import share_page_readers
 from tests.running.patience import be_patient
 from tests.running.phrases import share_phrases
 from tests.running.plugins import share_plugins
@@ -41,7 +42,8 @@ async def ask(database_url: str) -> None:
     looks at all routes. Nobody is told what it answers."""
     with open_service(load_settings({}, database_url=database_url, offline=True)) as service:
         agent, reviewer = (_token(service, role) for role in (Role.AGENT, Role.REVIEWER))
-        cookies = {COOKIE: sessions.start(service.store, reviewer, now=datetime.now(UTC)) or ""}
+        session = sessions.start(service.store, reviewer, now=datetime.now(UTC))
+        assert isinstance(session, str)
         transport = httpx.ASGITransport(create_app(service), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
             client.headers["Authorization"] = f"Bearer {agent}"
@@ -57,7 +59,7 @@ async def ask(database_url: str) -> None:
             del client.headers["Authorization"]
             for path in ("/review/nothing", "/review/sign-in"):
                 await client.get(path)
-            client.cookies.update(cookies)
+            client.cookies.set(COOKIE, session)
             for path in ("/review", "/review/history", "/review/memories"):
                 await client.get(path)
 
@@ -122,6 +124,7 @@ be_patient()
 commands()
 load_policy()
 share_authorities()
+share_page_readers()
 share_phrases()
 share_plugins()
 share_routes()

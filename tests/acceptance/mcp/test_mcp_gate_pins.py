@@ -68,7 +68,7 @@ def gate(folder: Path, programs: Path, heard: list[object]) -> Iterator[Caller]:
         heard.append(message)
 
     # The older protocol, in which a client is told of changes that it did not ask about.
-    command = [programs / "vouchgate", "mcp-gate", *arguments(folder, programs)]
+    command: list[str | Path] = [programs / "vouchgate", "mcp-gate", *arguments(folder, programs)]
     with connected(command, folder / "errors", SETTINGS, mode="legacy", handler=hear) as caller:
         yield caller
 
