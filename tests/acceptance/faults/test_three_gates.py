@@ -31,7 +31,7 @@ from vouchgate.workers.sequencer import LEASE_SECONDS
 OWNERS = [f"owner-{number}" for number in range(200)]
 FIRST = 10**6  # claims from this number on are those of the test itself
 TOLD = OWNERS[FIRST % len(OWNERS)]
-TOTAL = 60  # places in the queue of all
+TOTAL = 100  # places in the queue of all
 
 
 @dataclass
@@ -72,7 +72,7 @@ def gates(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         make_token(database_url, Role.AGENT, any_owner=True, sources=frozenset({Source.USER}))
         for _ in range(3)
     ]
-    reviewer = make_token(database_url, Role.REVIEWER, OWNERS[:60])
+    reviewer = make_token(database_url, Role.REVIEWER, OWNERS[:30])
     environment = {
         "VOUCHGATE_LOG_KEY": str(tmp_path / "log-key"),
         "VOUCHGATE_ALLOW_NETWORKS": "127.0.0.0/8",
