@@ -25,6 +25,7 @@ from tests.running.grammars import put_off_grammars
 from tests.running.patience import be_patient, until
 from tests.running.phrases import share_phrases
 from tests.running.plugins import share_plugins
+from tests.running.results import leave_results_unwritten
 from tests.running.signatures import share_signatures
 from tests.running.statements import share_statements
 from vouchgate.storage.store import Store
@@ -37,6 +38,7 @@ DATABASES = ("sqlite", "postgresql")
 settings.register_profile("vouchgate", deadline=None)
 settings.load_profile("vouchgate")
 be_patient()
+leave_results_unwritten()
 put_off_grammars()
 share_authorities()
 share_phrases()
