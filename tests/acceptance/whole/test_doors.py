@@ -18,7 +18,7 @@ from sqlalchemy import select
 from tests.acceptance.cli_program import cli
 from tests.acceptance.site import Site, claim, open_site
 from tests.repos import TestRepository
-from tests.stores.gating import GATE, GRAPH_SERVER, NODE, connected
+from tests.stores.gating import GRAPH_SERVER, NODE, connected
 from tests.stores.mcp_session import http_server, over_http, over_stdio
 from vouchgate import AsyncClient, Client, Gate, VouchgateError
 from vouchgate.adapters.langgraph import GatedStore, NotWritten
@@ -63,6 +63,7 @@ class Place:
     owner: str
     token: str
     folder: Path
+    programs: Path
     opened: ExitStack
 
     @property
@@ -132,7 +133,7 @@ def embedded(place: Place) -> Door:
 
 
 def mcp_stdio(place: Place) -> Door:
-    session = place.opened.enter_context(over_stdio(place.url, place.token))
+    session = place.opened.enter_context(over_stdio(place.url, place.token))  # in a fresh interpreter, as programs start it
 
     def send() -> None:
         for text in CLAIMS:
@@ -156,7 +157,8 @@ def mcp_gate(place: Place) -> Door:
     file = place.folder / "memory.jsonl"
     settings = {"VOUCHGATE_URL": place.url, "VOUCHGATE_TOKEN": place.token, "MEMORY_FILE_PATH": str(file)}
     command: list[str | Path] = [
-        *GATE,
+        place.programs / "vouchgate",
+        "mcp-gate",
         "--preset",
         "knowledge-graph",
         "--poll",
@@ -272,13 +274,13 @@ def _rules(site: Site, owner: str) -> list[Rule]:
 
 
 @pytest.mark.parametrize("door_of", DOORS, ids=lambda door: door.__name__)
-def test_a_door(door_of: Callable[[Place], Door], site: Site, tmp_path: Path) -> None:
+def test_a_door(door_of: Callable[[Place], Door], site: Site, programs: Path) -> None:
     owner = site.owner()
     token = site.token(Role.AGENT, owner)[1]
     folder = Path(site.url.removeprefix("sqlite:///")).parent / door_of.__name__
     folder.mkdir()
     with ExitStack() as opened:
-        door = door_of(Place(site, owner, token, folder, opened))
+        door = door_of(Place(site, owner, token, folder, programs, opened))
         door.send()
         assert sorted(_rules(site, owner)) == sorted(RULES)
         reviewer = site.reviewer(owner)
