@@ -133,7 +133,8 @@ def embedded(place: Place) -> Door:
 
 
 def mcp_stdio(place: Place) -> Door:
-    session = place.opened.enter_context(over_stdio(place.url, place.token))  # in a fresh interpreter, as programs start it
+    # In a fresh interpreter, as programs start it: no other test does.
+    session = place.opened.enter_context(over_stdio(place.url, place.token))
 
     def send() -> None:
         for text in CLAIMS:

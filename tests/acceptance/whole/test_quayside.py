@@ -48,7 +48,9 @@ def test_what_the_documents_state_is_stored_and_what_they_do_not_is_not(tmp_path
                 examined = await examiner.examine(claim_of(row["claim"]))
                 stored[row["kind"]] += examined.knowing(dedup=NOTHING_NEAR).decide().tier is Tier.STORED
 
-        asyncio.run(examine_all())  # at once: whoever runs one writes out what it comes to, which is much of each
+        asyncio.run(
+            examine_all()
+        )  # at once: whoever runs one writes out what it comes to, which is much of each
     assert Counter(row["kind"] for row in rows) == {"stated": 100, "unstated": 100, "false": 100}
     assert stored["false"] <= 2
     assert stored["unstated"] <= 3
