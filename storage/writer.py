@@ -27,12 +27,12 @@ from vouchgate.storage import modes
 from vouchgate.storage.claims import decisions
 from vouchgate.storage.claims.sayings import SayingsCache
 from vouchgate.storage.claims.submit import Decided, NotCompared, Submission, SubmitAnswer, write_submissions
+from vouchgate.storage.claims.turns import OwnersInTurn, Senders
 from vouchgate.storage.dedup import builds, index, similar
 from vouchgate.storage.engine import is_busy, look_at_files, reading
 from vouchgate.storage.errors import StorageError, StoreBusy, StoreClosed, StoreUnknown
 from vouchgate.storage.identity.owners import SERVICE_OWNER, lock_owners
 from vouchgate.storage.queue.capacity import QueueFilledMeanwhile
-from vouchgate.storage.turns import OwnersInTurn, Senders
 
 log = logging.getLogger(__name__)
 

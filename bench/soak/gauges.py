@@ -19,14 +19,14 @@ MIB = 2**20
 BOUNDS: Mapping[str, tuple[str, float]] = {
     "rate": ("answers/s", float("inf")),
     "p99": ("ms", float("inf")),
-    "rss": ("MiB", 1536.0),
+    "memory": ("MiB", 1024.0),  # what processes share is counted once
     "fds": ("descriptors", 600.0),
     "threads": ("threads", 300.0),
     "db": ("MiB", float("inf")),
     "wal": ("MiB", 256.0),  # PostgreSQL keeps about max_wal_size, 64 MiB here, and at times more
 }
 SQLITE_WAL = 128.0  # MiB; an erasure writes a database of up to 32 MiB anew through it
-LEVEL = ("rss", "fds", "threads", "wal")
+LEVEL = ("memory", "fds", "threads", "wal")
 STEADY_SECONDS = 300.0  # less is warming up
 GROWTH = 0.15  # of the first half of the steady time, that the second may have more
 END = "the end"  # of the load; a mark like those of kills
@@ -74,19 +74,19 @@ class Gauges:
             service = [psutil.Process(self.pid)] if self.pid is not None else []
             everyone = service + [child for one in service for child in one.children(recursive=True)]
             return {
-                "rss": sum(one.memory_info().rss for one in everyone) / MIB,
+                "memory": sum(one.memory_full_info().pss for one in everyone) / MIB,
                 "fds": sum(one.num_fds() for one in everyone),
                 "threads": sum(one.num_threads() for one in everyone),
             }
         except psutil.Error:
-            return {"rss": 0.0, "fds": 0.0, "threads": 0.0}
+            return {"memory": 0.0, "fds": 0.0, "threads": 0.0}
 
     def loaded(self, *, steady: bool = False) -> list[dict[str, float]]:
         """The rows under load, while there was a service; `steady`: since the last kill, without the first tenth, in
         which caches fill."""
         end = next((at for at, what in self.marks if what == END), float("inf"))
         begin = max((at for at, what in self.marks if what != END), default=0.0) if steady else 0.0
-        rows = [row for row in self.rows if begin < row["at"] < end and row["rss"]]
+        rows = [row for row in self.rows if begin < row["at"] < end and row["memory"]]
         return rows[len(rows) // 10 :] if steady else rows
 
     def slopes(self) -> dict[str, str]:

@@ -24,10 +24,10 @@ from vouchgate.ingest.dedup.compare import Allowance
 from vouchgate.ingest.dedup.signature import SignatureKeys
 from vouchgate.ingest.pipeline import Examined
 from vouchgate.storage.claims.submit import Submission, SubmitAnswer, prepared
+from vouchgate.storage.claims.turns import LONG_TURN, OwnersInTurn
 from vouchgate.storage.dedup import contradicting, index
 from vouchgate.storage.dedup.window import CandidateSet, DedupIndexView
 from vouchgate.storage.errors import StorageError, StoreBusy, StoreClosed
-from vouchgate.storage.turns import LONG_TURN, OwnersInTurn
 from vouchgate.storage.writer import Unit, Writer, fail
 
 log = logging.getLogger(__name__)

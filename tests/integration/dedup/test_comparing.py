@@ -20,7 +20,7 @@ from vouchgate.ingest.claims.likeness import DedupUnavailable, Neighbours
 from vouchgate.ingest.dedup.compare import Allowance
 from vouchgate.ingest.pipeline import Examined, replay
 from vouchgate.ingest.policy import Policy
-from vouchgate.storage import turns
+from vouchgate.storage.claims import turns
 from vouchgate.storage.claims.submit import Decided, Submission, WriterAnswer, write_submissions
 from vouchgate.storage.dedup import index
 from vouchgate.storage.dedup.comparing import Comparer

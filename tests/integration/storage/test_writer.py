@@ -22,8 +22,7 @@ from tests.conftest import THRESHOLD, Postgresql
 from tests.running.patience import until
 from tests.running.processes import FORKED
 from vouchgate.ingest.claims.log import Action
-from vouchgate.storage import turns
-from vouchgate.storage.claims import decisions
+from vouchgate.storage.claims import decisions, turns
 from vouchgate.storage.claims.submit import Decided, Submission
 from vouchgate.storage.engine import _take_write_lock, writing
 from vouchgate.storage.errors import StorageError, StoreBusy, StoreClosed
