@@ -91,10 +91,13 @@ def _serve_one_row(listener: socket.socket, folder: str) -> None:
 
 def _serve_one_row_sqlmodel(listener: socket.socket, folder: str) -> None:
     from fastapi import FastAPI
-    from sqlmodel import Session, SQLModel
+    from sqlmodel import Field, Session, SQLModel
 
     from vouchgate.storage.engine import open_engine
-    from vouchgate.storage.tables.claims import MetaRow
+
+    class OneRow(SQLModel, table=True):
+        name: str = Field(primary_key=True)
+        value: str
 
     url = _url_in(folder).replace("gate.db", "model.db")
     engine = open_engine(url).execution_options(vouchgate_write=True)
@@ -104,7 +107,7 @@ def _serve_one_row_sqlmodel(listener: socket.socket, folder: str) -> None:
     @app.post("/v1/claims", status_code=201)
     async def one_row(sent: ClaimIn) -> dict[str, str]:
         with Session(engine) as session:
-            session.add(MetaRow(name=secrets.token_hex(16), value=sent.content))
+            session.add(OneRow(name=secrets.token_hex(16), value=sent.content))
             session.commit()
         return {"outcome": "stored"}
 
