@@ -101,9 +101,8 @@ async def _mcp(preset: str, url: str, token: str, folder: Path) -> Times:
 
     (store,) = (each for each in STORES if each.preset == preset)
     taken, texts = Times(list), _texts()
-    downstream = Downstream(
-        store.start(folder, folder), Relay(), Pins(folder / f"{preset}.json", lambda _: None)
-    )
+    command = store.start(folder, folder)  # neither is one of the tests' own programs
+    downstream = Downstream(command, Relay(), Pins(folder / f"{preset}.json", lambda _: None))
     try:
         downstream.pins.pin_first(await downstream.all_tools())
         await downstream.tools()

@@ -26,7 +26,7 @@ LONG_TURN = 1_024
 # the time then, and most of what others send does not meet one. But not for long after one that took very long.
 REST = 3.0
 MOST_REST = 0.1  # seconds
-_LATELY = 2.0  # seconds
+_LATELY = 2.0  # seconds since somebody sent a short one: they will again
 
 
 class Waiting(Protocol):

@@ -23,7 +23,7 @@ from tests.running.patience import be_patient
 from tests.running.phrases import share_phrases
 from tests.running.plugins import share_plugins
 from tests.running.routes import share_routes
-from tests.running.service import ALL_SOURCES
+from tests.running.service import ALL_SOURCES, make_token
 from tests.running.statements import share_statements
 from vouchgate import cli
 from vouchgate.cli.app import commands
@@ -31,9 +31,9 @@ from vouchgate.ingest.claims.people import Role
 from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.server.app import create_app
 from vouchgate.server.processes import LATE
-from vouchgate.service import Service, open_service
+from vouchgate.service import open_service
 from vouchgate.settings import SettingsError, load_settings
-from vouchgate.storage.identity import sessions, tokens
+from vouchgate.storage.identity import sessions
 from vouchgate.web.session import COOKIE
 
 
@@ -41,7 +41,8 @@ async def ask(database_url: str) -> None:
     """Has a service do once what most tests have theirs do: what is made at the first time is made then, and FastAPI
     looks at all routes. Nobody is told what it answers."""
     with open_service(load_settings({}, database_url=database_url, offline=True)) as service:
-        agent, reviewer = (_token(service, role) for role in (Role.AGENT, Role.REVIEWER))
+        agent = make_token(database_url, Role.AGENT, ["first"], sources=ALL_SOURCES)
+        reviewer = make_token(database_url, Role.REVIEWER, ["first"])
         session = sessions.start(service.store, reviewer, now=datetime.now(UTC))
         assert isinstance(session, str)
         transport = httpx.ASGITransport(create_app(service), raise_app_exceptions=False)
@@ -62,14 +63,6 @@ async def ask(database_url: str) -> None:
             client.cookies.set(COOKIE, session)
             for path in ("/review", "/review/history", "/review/memories"):
                 await client.get(path)
-
-
-def _token(service: Service, role: Role) -> str:
-    sources = ALL_SOURCES if role is Role.AGENT else frozenset()
-    now = datetime.now(UTC)
-    return tokens.create(
-        service.store, role=role, name="first", owners=["first"], sources=sources, actor="test", now=now
-    )[1]
 
 
 def _models(base: type[BaseModel] = BaseModel) -> Iterator[type[BaseModel]]:

@@ -84,21 +84,11 @@ import vouchgate.cli.demo.run, vouchgate.cli.importing.run, vouchgate.cli.serve
 print(*{"alembic", "lxml", "mako", "mcp", "numpy", "trafilatura"} & set(sys.modules))
 import vouchgate.ingest.sources.web.page_worker
 """
-EVERY_COMMAND = """
-import contextlib, io, sys
-from vouchgate.cli import main
-for command in sys.argv[1:]:
-    sys.argv = ["vouchgate", command]
-    try:
-        main()
-    except SystemExit as ended:
-        print(ended.code)
-"""
-SERVE_UNDER_EACH = """
+EACH_COMMAND = """
 import sys
 from vouchgate.cli import main
-for policy in sys.argv[1:]:
-    sys.argv = ["vouchgate", "serve", "--port", "0", "--policy", policy, "--database-url", "sqlite:///v.db"]
+for command in sys.argv[1:]:
+    sys.argv = ["vouchgate", *command.split()]
     try:
         main()
     except SystemExit as ended:
@@ -185,7 +175,7 @@ def test_the_pure_library_works_in_it(shelf: Shelf) -> None:
 
 def test_every_command_names_its_extra_in_it(shelf: Shelf) -> None:
     commands = sorted({command.partition(" ")[0] for command in COMMANDS})
-    ran = shelf.run((), "-c", EVERY_COMMAND, *commands)
+    ran = shelf.run((), "-c", EACH_COMMAND, *commands)
     assert ran.stdout.split() == ["2"] * len(commands)
     assert SAID.sub("", ran.stderr) == ""
     own = {name: name for name in ("mcp", "mcp-gate", "hook")}
@@ -232,7 +222,8 @@ def test_the_service_needs_its_extra_alone(shelf: Shelf) -> None:
     assert (ran.stdout, ran.stderr) == ("\n", "")
     (shelf.folder / "by_meaning.toml").write_text('dedup_method = "vector"\n')
     (shelf.folder / "entails.toml").write_text("entailment.enabled = true\n")
-    ran = shelf.run(("server",), "-c", SERVE_UNDER_EACH, "by_meaning.toml", "entails.toml")
+    serve = "serve --port 0 --database-url sqlite:///v.db --policy"
+    ran = shelf.run(("server",), "-c", EACH_COMMAND, f"{serve} by_meaning.toml", f"{serve} entails.toml")
     assert ran.stdout.split() == ["2", "2"], ran
     by_meaning, entails = ran.stderr.splitlines()
     assert "pip install 'vouchgate[vector]'" in by_meaning
