@@ -165,6 +165,7 @@ async def send_document(
             if repeated:
                 headers["Idempotency-Replayed"] = "true"
             found = await asyncio.to_thread(_record, request, document_id, principal)
+            service.document_worker.job.wake()
             return _answer(found, 202, headers)
 
 

@@ -12,6 +12,7 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Generic, TypeVar
@@ -68,6 +69,11 @@ class Job(Generic[P, R]):
     clock: Callable[[], datetime] = now_in_utc
     at_once: int = AT_ONCE
     _known: _Known = field(default_factory=_Known, init=False, compare=False, repr=False)
+    _woken: asyncio.Event = field(default_factory=asyncio.Event, init=False, compare=False, repr=False)
+
+    def wake(self) -> None:
+        """Has it look at once for what this process has just written, of the event loop that it runs in."""
+        self._woken.set()
 
     async def run(self, report: Report[R]) -> None:
         """Works until it is cancelled, and tells `report` what came of what was done. An error is logged, and the work
@@ -79,7 +85,7 @@ class Job(Generic[P, R]):
             seconds = self.poll_seconds if due is None else (due - self.clock()).total_seconds()
             return max(min(seconds, self.poll_seconds), LEAST_SECONDS)
 
-        await repeat(self.name, once)
+        await repeat(self.name, once, self._woken)
 
     async def run_once(self, now: datetime, report: Report[R] = lambda results: None) -> Counter[R]:
         """Does what is due at `now` or comes due while it works; how often what came of it. Raises StorageError when
@@ -122,19 +128,26 @@ class Job(Generic[P, R]):
         return await asyncio.to_thread(read)
 
 
-async def repeat(name: str, work: Callable[[], Awaitable[float]]) -> None:
-    """Does `work` until it is cancelled, each time after the seconds that the last one gave; after an error, which is
-    logged, ERROR_SECONDS."""
+async def repeat(name: str, work: Callable[[], Awaitable[float]], woken: asyncio.Event | None = None) -> None:
+    """Does `work` until it is cancelled, each time after the seconds that the last one gave, or when it is `woken`;
+    after an error, which is logged, ERROR_SECONDS."""
+    woken = woken or asyncio.Event()
     while True:
-        wait = ERROR_SECONDS
+        wait, failed = ERROR_SECONDS, True
+        woken.clear()  # before it looks: what comes meanwhile has it look again
         try:
-            wait = await work()
+            wait, failed = await work(), False
         except Exception:
             log.exception("%s failed; it is tried again", name)
         if (task := asyncio.current_task()) is not None and task.cancelling():
             # `wait_for` of Python 3.11 keeps a cancellation to itself that comes when what it waits for has just ended.
             raise asyncio.CancelledError
-        await asyncio.sleep(wait)
+        if failed:
+            await asyncio.sleep(wait)
+            continue
+        with suppress(TimeoutError):
+            async with asyncio.timeout(wait):
+                await woken.wait()
 
 
 async def write(

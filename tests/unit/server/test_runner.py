@@ -23,3 +23,27 @@ def test_work_that_keeps_a_cancellation_to_itself_is_ended_all_the_same() -> Non
         return task.cancelled()
 
     assert asyncio.run(run())
+
+
+def test_who_is_woken_does_not_sleep_on_and_one_that_is_woken_while_it_works_looks_again() -> None:
+    async def run() -> int:
+        woken, begun = asyncio.Event(), asyncio.Semaphore(0)
+        looked = 0
+
+        async def work() -> float:
+            nonlocal looked
+            looked += 1
+            begun.release()
+            if looked == 2:
+                woken.set()
+            return 3600.0
+
+        task = asyncio.create_task(repeat("nothing", work, woken))
+        await begun.acquire()
+        woken.set()
+        for _ in range(2):
+            await begun.acquire()
+        await end([task])
+        return looked
+
+    assert asyncio.run(run()) == 3
