@@ -9,6 +9,7 @@ import sys
 import time
 import uuid
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -283,6 +284,27 @@ OPTIONS = {
     "--request-timeout": "20",
     "--warnings": "off",
 }
+# Their bodies are those of the calls that do it: boundary values are tried on these.
+SAME_BODY = {
+    "POST /v1/claims/check": "POST /v1/claims",
+    "POST /v1/standing-rulings/preview": "POST /v1/standing-rulings",
+}
+CONFIG = "".join(
+    f'[[operations]]\ninclude-name = "{name}"\nphases.coverage.enabled = false\n' for name in SAME_BODY
+)
+
+
+def test_calls_that_are_tried_for_others_ask_for_all_that_these_do(document: dict[str, Any]) -> None:
+    def body(name: str) -> dict[str, Any]:
+        method, path = name.split()
+        schema = operations(document)[method, path]["requestBody"]["content"]["application/json"]["schema"]
+        found: dict[str, Any] = document["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
+        return found
+
+    for name, tried in SAME_BODY.items():
+        assert body(name)["properties"].items() <= body(tried)["properties"].items()
+        assert body(name)["additionalProperties"] is body(tried)["additionalProperties"] is False
+        assert set(body(name)["required"]) <= set(body(tried)["required"])
 
 
 # One interpreter for all roles: loading it, and what it makes of all characters, is the same for each. It keeps most of
@@ -317,12 +339,14 @@ def reports(site: Site, tmp_path_factory: pytest.TempPathFactory) -> dict[Role, 
         if role == Role.AGENT:
             before = len(site.events(owner))
             sent = owner
+    folder = tmp_path_factory.mktemp("schemathesis")
+    Path(folder, "schemathesis.toml").write_text(CONFIG)
     done = subprocess.run(
         [sys.executable, "-c", RUN, json.dumps(runs)],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        cwd=tmp_path_factory.mktemp("schemathesis"),
+        cwd=folder,
         timeout=500,
         check=False,
     )
