@@ -43,8 +43,10 @@ def run(files: Sequence[Path]) -> None:
             repositories.run(rows, file.parent / "repos", fireweed)
         elif "earlier" in rows[0]:
             _memories(rows)
-        else:
+        elif "text" in rows[0]:
             _hedges(rows)
+        else:
+            print("  not of a shape that is known; its fields:", ", ".join(rows[0]))
 
 
 def _sources(rows: Sequence[Row], fireweed: Admits | None) -> None:
