@@ -81,6 +81,7 @@ FLAGS = (
 PHONE = (390, 844)
 DESKTOP = (1280, 800)
 SECONDS = 60  # for what a page is waited for; far over what it takes, because other tests run beside
+POLL = 20  # milliseconds between two looks whether something is there
 AXE_TAGS = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa")
 # Of what axe calls best practice, what is serious or worse where it is not kept.
 AXE_PRACTICES = (
@@ -268,6 +269,16 @@ def sign_in_with(site: Site, window: Window, token: str) -> None:
     host = urlsplit(window.origin).hostname or ""
     window.context.add_cookies(
         [{"name": COOKIE, "value": secret, "domain": host, "path": "/review", "httpOnly": True}]
+    )
+
+
+def waits(page: Page, count: int) -> None:
+    """Waits until the badge says that so many claims wait. `expect` would look again only after 100 ms, then 250."""
+    page.wait_for_function(
+        """count => { const badge = document.querySelector('#badge');
+            return badge?.dataset.waiting === count && badge.textContent.includes(count); }""",
+        arg=str(count),
+        polling=POLL,
     )
 
 
