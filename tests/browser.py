@@ -81,9 +81,16 @@ FLAGS = (
 PHONE = (390, 844)
 DESKTOP = (1280, 800)
 SECONDS = 60  # for what a page is waited for; far over what it takes, because other tests run beside
-AXE_TAGS = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice")
-# What can differ from one theme or width to another; the rest is in the document, whichever way it is shown.
-AXE_LOOKS = ("color-contrast", "link-in-text-block", "scrollable-region-focusable", "target-size")
+POLL = 20  # milliseconds between two looks whether something is there
+AXE_TAGS = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa")
+# Of what axe calls best practice, what is serious or worse where it is not kept.
+AXE_PRACTICES = (
+    *("accesskeys", "aria-dialog-name", "aria-text", "aria-treeitem-name", "frame-tested"),
+    *("label-title-only", "tabindex"),
+)
+# What can differ from one theme or width to another, beside contrast; the rest is in the document, whichever way it is
+# shown.
+AXE_LOOKS = ("link-in-text-block", "scrollable-region-focusable", "target-size")
 
 # Runs before any script of a page: says every breach of the Content-Security-Policy aloud, and notes what moves. What
 # moves just after the window got its size counts too, which the web's score leaves out.
@@ -265,6 +272,16 @@ def sign_in_with(site: Site, window: Window, token: str) -> None:
     )
 
 
+def waits(page: Page, count: int) -> None:
+    """Waits until the badge says that so many claims wait. `expect` would look again only after 100 ms, then 250."""
+    page.wait_for_function(
+        """count => { const badge = document.querySelector('#badge');
+            return badge?.dataset.waiting === count && badge.textContent.includes(count); }""",
+        arg=str(count),
+        polling=POLL,
+    )
+
+
 def moved(page: Page) -> list[Any]:
     """What has moved in a page since it was opened, which nobody has touched yet: a pair of how much (as the web's
     layout shift score counts it) and which elements each, from where to where."""
@@ -293,49 +310,73 @@ def overflow(page: Page) -> float:
 
 def faults_of_access(page: Page, *, within: str = "html", looks_only: bool = False) -> list[str]:
     """What axe-core finds serious or critical in the page, a line for each fault with where it is; `within` is a
-    selector of the part to look at. With `looks_only`, what can differ from one theme or width to another."""
+    selector of the part to look at. With `looks_only`, what can differ from one theme or width to another.
+
+    Most of axe's time would go into contrast: of letters that had enough of it in this process, others that look the
+    same have it too, wherever they stand."""
     if not page.evaluate("'axe' in window"):
         page.evaluate(AXE_SCRIPT)
     options: dict[str, Any] = {
-        "runOnly": list(AXE_LOOKS if looks_only else AXE_TAGS),
+        "runOnly": {"type": "rule", "values": AXE_LOOKS}
+        if looks_only
+        else {"type": "tag", "values": AXE_TAGS},
+        "rules": {} if looks_only else {rule: {"enabled": True} for rule in AXE_PRACTICES},
         "resultTypes": ["violations"],
         "preload": False,  # of style sheets and sounds, at which no rule looks that is run and is serious
     }
-    found = page.evaluate("([within, options]) => axe.run(within, options)", [within, options])
+    options["rules"]["color-contrast"] = {"enabled": False}
+    found, good = page.evaluate(_FAULTS, [within, options, sorted(_ENOUGH_CONTRAST)])
+    _ENOUGH_CONTRAST.update(good)
     return [
         f"{fault['impact']} {fault['id']}: {fault['help']} at {node['target']}: {node['html'][:200]}"
-        for fault in found["violations"]
+        for fault in found
         if fault["impact"] in ("serious", "critical")
         for node in fault["nodes"]
     ]
 
 
+_ENOUGH_CONTRAST = set[str]()  # how letters look for which axe has found it
+# How the letters of an element look: their colour and size, and the colours of what they are in.
+_LOOK = """const look = node => {
+    const {color, fontSize, fontWeight} = getComputedStyle(node);
+    const found = new Set();
+    for (let at = node; at; at = at.parentElement) {
+        const {backgroundColor, backgroundImage, opacity} = getComputedStyle(at);
+        found.add(`${backgroundColor} ${backgroundImage} ${opacity}`);
+    }
+    found.delete('rgba(0, 0, 0, 0) none 1');
+    return [color, fontSize, fontWeight, ...found].join(' ');
+};
+const written = [...document.querySelectorAll('body, body *')].filter(node => node.checkVisibility() && (
+    node.matches('input, select, textarea')
+    || [...node.childNodes].some(({nodeType, data}) => nodeType === Node.TEXT_NODE && data.trim())));"""
+_FAULTS = (
+    f"async ([within, options, enough]) => {{ {_LOOK}"
+    + """
+    const part = document.querySelector(within), known = new Set(enough);
+    const include = written.filter(node => part.contains(node) && !known.has(look(node)));
+    const {violations} = await axe.run(part, options);
+    if (!include.length) return [violations, []];
+    const contrast = await axe.run({include}, {
+        runOnly: ['color-contrast'], resultTypes: ['violations', 'passes'], elementRef: true});
+    const [found, good] = [contrast.violations, contrast.passes].map(
+        all => all.flatMap(({nodes}) => nodes.map(({element}) => look(element))));
+    return [[...violations, ...contrast.violations], good.filter(one => !found.includes(one))];
+}"""
+)
+
+
 def is_for_everybody(page: Page, narrow: tuple[int, int] = PHONE) -> None:
     """Looks at the page as it stands, in both themes, at a desk and in a narrow window: axe-core finds nothing serious,
-    and nothing has to be scrolled sideways. Most of axe's time goes into contrast: a theme is looked at again at the
-    other width only where that has colours of its own."""
-    looked: dict[str, set[str]] = {}
+    and nothing has to be scrolled sideways."""
+    looks: dict[str, list[str]] = {}
     for size, theme in ((DESKTOP, "light"), (narrow, "light"), (narrow, "dark"), (DESKTOP, "dark")):
         page.set_viewport_size({"width": size[0], "height": size[1]})
         page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
         assert overflow(page) == 0, (page.url, size, widest(page))
-        colours = set(page.evaluate(_COLOURS))
-        if not colours <= looked.get(theme, set()):
-            assert faults_of_access(page, looks_only=bool(looked)) == [], (page.url, size, theme)
-            looked[theme] = colours
-    assert looked["light"] != looked["dark"], page.url
-
-
-# The colour of every element and how large its letters are, on the colours of what it is in, as they are now.
-_COLOURS = """[...document.querySelectorAll('body, body *')].filter(node => node.checkVisibility()).map(node => {
-    const {color, fontSize, fontWeight} = getComputedStyle(node);
-    const found = [color, fontSize, fontWeight];
-    for (let at = node; at; at = at.parentElement) {
-        const {backgroundColor, backgroundImage, opacity} = getComputedStyle(at);
-        found.push(`${backgroundColor} ${backgroundImage} ${opacity}`);
-    }
-    return [...new Set(found)].join(' ');
-})"""
+        assert faults_of_access(page, looks_only=bool(looks)) == [], (page.url, size, theme)
+        looks[theme] = page.evaluate(f"() => {{ {_LOOK} return written.map(look); }}")
+    assert looks["light"] != looks["dark"], page.url
 
 
 def widest(page: Page) -> list[str]:

@@ -82,6 +82,8 @@ def test_what_is_measured_is_there(windows: Chromium, pages: WebServer) -> None:
     late.wait_for_function("document.getElementById('a').style.height === '300px'")
     assert moved(late)
     assert overflow(window.go("/wide")) > 1000
-    faults = "\n".join(faults_of_access(window.go("/pale")))
-    assert "serious color-contrast" in faults
-    assert "critical label" in faults
+    for _ in range(2):  # what was found once is no less a fault
+        faults = "\n".join(faults_of_access(window.go("/pale")))
+        assert "serious color-contrast" in faults
+        assert "critical label" in faults
+    assert "serious color-contrast" in "\n".join(faults_of_access(window.page, looks_only=True))

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.acceptance.site import Site, queue
-from tests.browser import Chromium, Window, sign_in
+from tests.browser import POLL, Chromium, Window, sign_in, waits
 from tests.running.waiting import (
     CONFLICT,
     HEDGED,
@@ -48,8 +48,7 @@ class Desk:
 
     def waits(self, count: int) -> None:
         """Waits until the badge says so."""
-        expect(self.page.locator("#badge")).to_have_attribute("data-waiting", str(count))
-        expect(self.page.locator("#badge")).to_contain_text(str(count))
+        waits(self.page, count)
 
     def listed(self) -> list[str]:
         """The ids of the rows, in order; a row that is left only to say what became of it is none."""
@@ -70,14 +69,18 @@ class Desk:
 
     def chooses(self, item_id: str) -> None:
         """Waits until this row is the chosen one."""
-        row = self.page.locator(f'.row[data-id="{item_id}"]')
-        expect(row).to_have_attribute("aria-current", "true")
+        chosen = (
+            "id => document.querySelector(`.row[data-id='${id}']`)?.getAttribute('aria-current') === 'true'"
+        )
+        self.page.wait_for_function(chosen, arg=item_id, polling=POLL)
         assert self.chosen() == item_id
 
     def says(self, text: str) -> None:
         """Waits until this is said over the list, and aloud to those who do not see it."""
-        expect(self.page.locator(".said").first).to_contain_text(text)
-        expect(self.page.locator("#live")).to_contain_text(text)
+        said = (
+            "text => ['.said', '#live'].every(at => document.querySelector(at)?.textContent.includes(text))"
+        )
+        self.page.wait_for_function(said, arg=text, polling=POLL)
 
     def place(self) -> float:
         """How far the chosen row is from the top of the window, in CSS pixels."""

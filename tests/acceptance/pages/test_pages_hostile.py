@@ -15,22 +15,28 @@ from tests.web import Answer, WebServer, web_server
 
 # Everything here is told apart by what it would do: set `testHarm`, open a dialog, ask another host, leave its place.
 CLAIMS = {
-    "script": "<script>window.testHarm = 1; alert(1)</script><img src=//127.0.0.9/x onerror=alert(2)>",
-    "attributes": "\"' onmouseover=alert(3) autofocus onfocus=\"window.testHarm = 4\" style='position:fixed' x=",
-    "closing": "</textarea></title></style></script></p></li></main><svg onload=alert(5)><base href=//127.0.0.9/>",
-    "entities": "&lt;img src=x&gt; &#x3C;script&#x3E;alert(6)&#x3C;/script&#x3E; &nbsp;&amp;amp; &notanentity;",
-    "templates": "{{ 7 * 7 }} {% for x in y %} ${alert(7)} #{alert(8)} <%= 1 %> %3Cscript%3E \\u003cscript\\u003e",
-    "addresses": "Read javascript:alert(9) or data:text/html,<script>alert(10)</script> or vbscript:msgbox(1)",
-    "frames": "<iframe src=//127.0.0.9/></iframe><meta http-equiv=refresh content=0;url=//127.0.0.9/><form>",
-    "bidi": "The account \u202e0001 si rebmun ehT\u202c is \u2066closed\u2069 \u200ffor good\u202d \u2067today",
-    "unseen": "The ad\u200bmin\u2060istr\u00adator\ufeff of the \u180eold\u034f ser\U000e0041vice \u3164 \x1b[31m \x07",
+    "script": "<script>window.testHarm = 1; alert(1)</script><img src=//127.0.0.9/x onerror=alert(2)> "
+    "\"' onmouseover=alert(3) autofocus onfocus=\"window.testHarm = 4\" style='position:fixed' x=",
+    "closing": "</textarea></title></style></script></p></li></main><svg onload=alert(5)><base href=//127.0.0.9/> "
+    "<iframe src=//127.0.0.9/></iframe><meta http-equiv=refresh content=0;url=//127.0.0.9/><form>",
+    "entities": "&lt;img src=x&gt; &#x3C;script&#x3E;alert(6)&#x3C;/script&#x3E; &nbsp;&amp;amp; &notanentity; "
+    "{{ 7 * 7 }} {% for x in y %} ${alert(7)} #{alert(8)} <%= 1 %> %3Cscript%3E \\u003cscript\\u003e "
+    "Read javascript:alert(9) or data:text/html,<script>alert(10)</script> or vbscript:msgbox(1)",
+    "unseen": "The account \u202e0001 si rebmun ehT\u202c is \u2066closed\u2069 \u200ffor good\u202d \u2067today by "
+    "the ad\u200bmin\u2060istr\u00adator\ufeff of the \u180eold\u034f ser\U000e0041vice \u3164 \x1b[31m \x07",
     "right to left": "خدمة الأرشيف تحفظ السجلات في المخزن الشمالي كل ليلة. השירות שומר את הרשומות במחסן הצפוני.",
-    "piled up": "The z" + "\u0301\u0336\u0489" * 120 + "one is guarded.",
-    "emoji": "The 👩‍👩‍👧‍👦 family 🏳️‍🌈 plan costs 5 € a month, says the 🧾.",
+    "piled up": "The z"
+    + "\u0301\u0336\u0489" * 120
+    + "one is guarded by the 👩‍👩‍👧‍👦 family 🏳️‍🌈 for 5 € a month 🧾.",
     "no space": "w" * 8192,
     "lines": "First line\r\nsecond line\n\n\n\n\tand a tab" + "\n" * 200 + "and the last one",
     "many marks": "\u202e" * 4000 + "end",
 }
+# What nobody would see is named where it stands.
+NAMED = (
+    *("U+202E", "U+202C", "U+2066", "U+2069", "U+200F", "U+202D", "U+2067"),
+    *("U+200B", "U+2060", "U+00AD", "U+FEFF", "U+E0041", "U+3164", "U+001B", "U+0007"),
+)
 NAME = "<img src=x onerror=alert(11)>\"'"  # of an owner
 PAGE = """<!doctype html><html lang="en"><head><title>Ports &lt;script&gt;alert(12)&lt;/script&gt; \u202eof</title>
 </head><body><main><h1>Ports of the gateway</h1>
@@ -58,11 +64,14 @@ def web() -> Iterator[WebServer]:
 
 @pytest.fixture(scope="module", params=["sqlite"])  # what is shown does not depend on where it was kept
 def site(tmp_path_factory: pytest.TempPathFactory, web: WebServer) -> Iterator[Site]:
-    url = f"sqlite:///{tmp_path_factory.mktemp('database')}/vouchgate.db"
+    folder = tmp_path_factory.mktemp("database")
+    url, policy = f"sqlite:///{folder}/vouchgate.db", folder / "policy.toml"
+    policy.write_text("[web]\nspacing_seconds = 0\n")
     leads = web.routes["/moved"]
     assert isinstance(leads, Answer)
     networks = f"{web.place},{urlsplit(leads.headers['Location']).netloc}"
-    with open_site(url, environment={"VOUCHGATE_CITATION_NETWORKS": networks}) as opened:
+    environment = {"VOUCHGATE_CITATION_NETWORKS": networks}
+    with open_site(url, policy=policy, environment=environment) as opened:
         yield opened
 
 
@@ -115,7 +124,6 @@ def unfold(page: Page) -> None:
 def look_around(window: Window, paths: list[str]) -> None:
     for path in paths:
         page = window.go(path)
-        no_harm(page)
         assert moved(page) == [], path
         unfold(page)
         no_harm(page)
@@ -133,34 +141,27 @@ def test_hostile_claims_do_no_harm(site: Site, windows: Chromium, web: WebServer
     parts = "<script>alert(14)</script>", "</del><svg onload=alert(15)>", "w" * 900
     approve(agent, site.reviewer(owner), _TEMPLATE.format(*parts, "05:30"))
     ids["conflict"] = submit(agent, claim(_TEMPLATE.format(*parts, "06:30"), "ai_synthesis"), 202).queue_id
-    paths = ["/review", f"/review?q={quote(CLAIMS['script'][:60])}&order=newest", "/review/history"]
-    paths += ["/review/memories", f"/review/memories?q={quote(CLAIMS['closing'][:60])}"]
+    paths = ["/review", f"/review?q={quote(CLAIMS['script'][:60])}&order=newest"]
+    paths.append(f"/review/memories?q={quote(CLAIMS['closing'][:60])}")
     phone, desktop = (windows.window(site.running.url, phone=small) for small in (True, False))
     for window in (phone, desktop):
         sign_in(site, window, owner)
     look_around(phone, paths)
-    look_around(desktop, [paths[0], f"/review/items/{ids['no space']}", f"/review/items/{ids['conflict']}"])
-    page = desktop.go("/review")
-    expect(page.locator(".row")).to_have_count(len(ids))
-
-    # What nobody would see is named where it stands.
-    shown = desktop.go(f"/review/items/{ids['bidi']}").locator("p.claim").first.inner_text()
-    for mark in ("U+202E", "U+202C", "U+2066", "U+2069", "U+200F", "U+202D", "U+2067"):
-        assert mark in shown
-    assert not {*shown} & {*"\u202e\u202c\u2066\u2069\u200f\u202d\u2067"}
-    shown = desktop.go(f"/review/items/{ids['unseen']}").locator("p.claim").first.inner_text()
-    for mark in ("U+200B", "U+2060", "U+00AD", "U+FEFF", "U+E0041", "U+3164", "U+001B", "U+0007"):
-        assert mark in shown
-    page = desktop.go(f"/review/items/{ids['script']}")
-    assert CLAIMS["script"] in page.locator("p.claim").first.inner_text()
-    page = desktop.go(f"/review/items/{ids['right to left']}")
-    assert page.locator("p.claim").first.evaluate("node => getComputedStyle(node).direction") == "rtl"
+    look_around(desktop, [f"/review/items/{ids['no space']}", f"/review/items/{ids['conflict']}", paths[0]])
+    expect(desktop.page.locator(".row")).to_have_count(len(ids))
 
     # In a form each is the text that was sent, and so it is as a memory.
     acts = []
     for name, item_id in ids.items():
         page = phone.go(f"/review/items/{item_id}")
-        no_harm(page)
+        shown = page.locator("p.claim").first
+        if name == "script":
+            assert CLAIMS[name] in shown.inner_text()
+        elif name == "unseen":
+            assert [mark for mark in NAMED if mark not in shown.inner_text()] == []
+            assert not {*shown.inner_text()} & {*"\u202e\u202c\u2066\u2069\u200f\u202d\u2067"}
+        elif name == "right to left":
+            assert shown.evaluate("node => getComputedStyle(node).direction") == "rtl"
         assert moved(page) == [], name
         unfold(page)
         no_harm(page)
@@ -179,7 +180,7 @@ def test_hostile_claims_do_no_harm(site: Site, windows: Chromium, web: WebServer
     # What the owner types is no less hostile.
     memory = desktop.go(f"/review/memories/{kept[0]}")
     memory.locator("summary").last.click()
-    memory.get_by_label("Why?").fill(CLAIMS["closing"] + CLAIMS["bidi"])
+    memory.get_by_label("Why?").fill(CLAIMS["closing"] + CLAIMS["unseen"])
     memory.get_by_role("button", name="Retract").click()
     expect(memory.locator(".said.bad")).to_contain_text("U+202E")
     no_harm(memory)
@@ -209,10 +210,11 @@ def test_what_is_cited_is_shown_as_text_with_its_real_host(
             "The gateway is documented.", "ai_synthesis", citations=[{"type": "url", "value": value}]
         )
         assert agent.post("/v1/claims", json=body).status_code == 422
-    for phone in (True, False):
+    items = [f"/review/items/{item_id}" for item_id in ids.values()]
+    for phone, paths in ((True, ["/review", *items]), (False, ["/review", items[-1]])):
         window = windows.window(site.running.url, phone=phone)
         sign_in(site, window, owner)
-        look_around(window, ["/review", *(f"/review/items/{item_id}" for item_id in ids.values())])
+        look_around(window, paths)
     page = window.go(f"/review/items/{ids['moved']}")
     source = page.locator(".source").first
     expect(source).to_contain_text("127.0.0.2")

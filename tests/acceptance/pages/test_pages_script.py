@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.acceptance.site import Site, queue
-from tests.browser import Chromium, Window, sign_in
+from tests.browser import Chromium, Window, sign_in, waits
 from tests.running.waiting import UNGROUNDED, fill, open_desk
 from vouchgate.storage.identity import sessions
 from vouchgate.web.session import COOKIE
@@ -39,10 +39,6 @@ def open_queue(site: Site, windows: Chromium, owner: str, count: int) -> Window:
     sign_in(site, window, owner)
     window.go("/review")
     return window
-
-
-def waits(page: Page, count: int) -> None:
-    expect(page.locator("#badge")).to_have_attribute("data-waiting", str(count))
 
 
 def rows(page: Page) -> list[str]:

@@ -13,9 +13,10 @@ import httpx
 import pytest
 from sqlalchemy import update
 
-from tests.acceptance.site import open_site, queue
+from tests.acceptance.site import open_site
 from tests.conftest import THRESHOLD
 from tests.mailing import Post, post_office
+from tests.webhooking import queue
 from vouchgate.cli.app import run
 from vouchgate.storage.outgoing.mail import TABLE
 from vouchgate.storage.store import Store
@@ -56,23 +57,23 @@ def test_a_digest_leads_to_its_items_and_decides_nothing(
     post: Post, database_url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     environment = {name: value for name, value in os.environ.items() if name.startswith("VOUCHGATE_")}
-    store = Store.open(database_url, threshold=THRESHOLD)
+    now, store = datetime.now(UTC), Store.open(database_url, threshold=THRESHOLD)
+    (item,) = queue(store, 1, now=now)
+    added, _ = command(capsys, "add", "ann@example.org", "--owner", "ann", "--hourly")
+    mail = added.strip()
+    assert command(capsys, "test", mail)[0] == "Taken by the mail server.\n"
+    assert post.messages()[0]["Subject"] == "Vouchgate: A test"
+    assert post.arrived.acquire(timeout=120)
+    due = now - timedelta(minutes=1)  # as if the hour had come while nothing was served
+    store.writer.run((), lambda c: c.execute(update(TABLE).values(due_at=due))).result()
     with open_site(database_url, environment=environment) as gate:
-        item = queue(gate.agent("ann"), "Valve v1v stands in cellar c1c.")
-        added, _ = command(capsys, "add", "ann@example.org", "--owner", "ann", "--hourly")
-        mail = added.strip()
-        assert command(capsys, "test", mail)[0] == "Taken by the mail server.\n"
-        assert post.messages()[0]["Subject"] == "Vouchgate: A test"
-        due = datetime.now(UTC) - timedelta(minutes=1)  # as if the hour had come
-        store.writer.run((), lambda c: c.execute(update(TABLE).values(due_at=due))).result()
-        assert post.arrived.acquire(timeout=120)
         assert post.arrived.acquire(timeout=120)
         links = set(re.findall(rf"{PAGES}\S*", post.text()))
         assert links == {f"{PAGES}/review", f"{PAGES}/review/items/{item}"}
         for link in links:
             url = link.replace(PAGES, str(gate.caller().base_url).rstrip("/"))
             answer = httpx.get(url, follow_redirects=True)
-            assert "v1v" not in answer.text
+            assert "v0v" not in answer.text
             assert "Sign in" in answer.text
         waiting = gate.reviewer("ann").get(f"/v1/reviews/{item}").json()
         assert (waiting["status"], waiting["version"]) == ("pending", 1)

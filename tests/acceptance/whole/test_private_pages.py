@@ -179,7 +179,7 @@ def test_no_word_of_a_private_page_reaches_an_agent(
     for memory in answer(agent.get("/v1/memories"))["items"]:
         answer(agent.get(f"/v1/memories/{memory['id']}"))
         answer(agent.get(f"/v1/memories/{memory['id']}/evidence"))
-    for content in claims_about(f"{wiki.url}{path}"):
+    for content in claims_about(f"{wiki.url}{path}")[:2]:  # the same answers, at another door
         told(mcp.call("check_claim", {"content": f"{content} at noon", "user_id": owner}))
         told(mcp.call("save_memory", {"content": f"{content} at night", "user_id": owner}))
     told(mcp.call("list_my_pending", {"user_id": owner}))

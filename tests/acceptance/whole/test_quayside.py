@@ -41,11 +41,14 @@ def test_what_the_documents_state_is_stored_and_what_they_do_not_is_not(tmp_path
         closing(Sources(git, {})) as sources,
         closing(DocumentSearch(REPOSITORY, git, CitationType.PATH)) as search,
         closing(Examiner(policy, sources, harvest=[search])) as examiner,
-        asyncio.Runner() as runner,
     ):
-        for row in rows:
-            examined = runner.run(examiner.examine(claim_of(row["claim"])))
-            stored[row["kind"]] += examined.knowing(dedup=NOTHING_NEAR).decide().tier is Tier.STORED
+
+        async def examine_all() -> None:
+            for row in rows:
+                examined = await examiner.examine(claim_of(row["claim"]))
+                stored[row["kind"]] += examined.knowing(dedup=NOTHING_NEAR).decide().tier is Tier.STORED
+
+        asyncio.run(examine_all())
     assert Counter(row["kind"] for row in rows) == {"stated": 100, "unstated": 100, "false": 100}
     assert stored["false"] <= 2
     assert stored["unstated"] <= 3

@@ -4,26 +4,29 @@ is marked, and an owner who approves is told what changed meanwhile."""
 from __future__ import annotations
 
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from sqlalchemy import update
 
 from tests.acceptance.cli_program import cli
 from tests.acceptance.site import Site, claim, is_problem, submit
 from tests.repos import TestRepository
 from tests.running.patience import until
 from tests.running.service import THRESHOLD, serve
-from tests.web import Answer, web_server
+from tests.web import Answer, Asked, web_server
 from vouchgate.ingest.claims.decision import Evidence
 from vouchgate.ingest.claims.memory import Memory
 from vouchgate.ingest.claims.people import Role
 from vouchgate.storage.log import chain as log
+from vouchgate.storage.queue.rechecks import TABLE
 from vouchgate.storage.store import Store
 
 HOUSE = (
@@ -43,7 +46,7 @@ ADR = (
 )
 SAYS = "Per ADR-0001 the gateway listens on port 8080."
 POLICY = """
-deadline_seconds = 5.0
+deadline_seconds = {deadline}
 official_domains = ["127.0.0.1"]
 [recheck]
 first_seconds = {first}
@@ -84,11 +87,17 @@ def grounding(tmp_path: Path) -> Grounding:
 
 @contextmanager
 def served(
-    url: str, grounding: Grounding, *, first: float = 0.5, days: float = 7, **more: Any
+    url: str,
+    grounding: Grounding,
+    *,
+    first: float = 0.5,
+    days: float = 7,
+    deadline: float = 5,
+    **more: Any,
 ) -> Iterator[Site]:
     """The gate with these waits; at the end the log is whole and no error was logged."""
     policy = grounding.repository.path.with_name("policy.toml")
-    policy.write_text(POLICY.format(first=first, days=days))
+    policy.write_text(POLICY.format(first=first, days=days, deadline=deadline))
     store = Store.open(url, threshold=THRESHOLD)
     try:
         with serve(url, repos=[grounding.repository.path], policy=policy, **more) as running:
@@ -122,75 +131,81 @@ def wait_for_promotion(reviewer: httpx.Client, item_id: str) -> dict[str, Any]:
     return found
 
 
-def test_a_claim_is_promoted_when_its_source_is_back(database_url: str, grounding: Grounding) -> None:
-    with served(database_url, grounding, first=1) as site:
+def test_a_killed_service_goes_on_with_what_was_due_and_promotes_what_its_source_is_back_for(
+    database_url: str, grounding: Grounding
+) -> None:
+    database = ("--database-url", database_url)
+    with served(database_url, grounding, first=10) as site, grounding.hidden():
         owner = site.owner()
         agent, (_, token) = site.agent(owner), site.token(Role.REVIEWER, owner)
-        reviewer = site.caller(token)
-        with grounding.hidden():
-            sent = submit(agent, claim(SAYS, "ai_synthesis"), 202)
-            assert sent.rule == "citation_unknown"
-            item_id = str(sent.queue_id)
-            shown = reviewer.get(f"/v1/reviews/{item_id}").json()
-            assert datetime.fromisoformat(shown["next_check"]) > sent.evidence.capture_time
-            said = vouchgate("review", "show", item_id, "--token", token, "--database-url", database_url)
-            assert "checked   again by itself at " in said
-        item = wait_for_promotion(reviewer, item_id)
+        sent = submit(agent, claim(SAYS, "ai_synthesis"), 202)
+        assert sent.rule == "citation_unknown"
+        rows = [claim(f"{sentence} (ADR-0001).", "ai_synthesis") for sentence in HOUSE]
+        results = agent.post("/v1/claims/batch", json={"claims": rows}).json()["results"]
+        items = [str(sent.queue_id), *(row["queue_id"] for row in results)]
+        assert {row["rule"] for row in results} == {"citation_unknown"}
+        shown = site.caller(token).get(f"/v1/reviews/{items[0]}").json()
+        assert datetime.fromisoformat(shown["next_check"]) > sent.evidence.capture_time
+        said = vouchgate("review", "show", items[0], "--token", token, *database)
+        assert "checked   again by itself at " in said
+        site.running.process.send_signal(signal.SIGKILL)
+        site.running.process.wait(120)
+        now = datetime.now(UTC)  # as if the time had come
+        site.store.writer.run((), lambda c: c.execute(update(TABLE).values(due_at=now))).result()
+    with served(database_url, grounding, first=10, workers=2) as site:
+        agent, reviewer = site.agent(owner), site.caller(token)
+        item, *_ = [wait_for_promotion(reviewer, item_id) for item_id in items]
+        actions = site.actions(owner)
+        assert actions.count("claim.promoted") == len(items) == actions.count("claim.queued")
+        assert len(actions) == 2 * len(items)
         assert "next_check" not in item
         memory = Memory.model_validate(agent.get(f"/v1/memories/{item['memory_id']}").json())
         assert (memory.content, memory.approved_by, memory.label) == (SAYS, None, "FACT")
         evidence = agent.get(f"/v1/memories/{memory.id}/evidence").json()
         assert Evidence.model_validate(evidence).sources[0].kind == "found"
-        assert site.actions(owner) == ["claim.queued", "claim.promoted"]
-        body = is_problem(reviewer.post(f"/v1/reviews/{item_id}/approve", json={"version": 1}), 409)
+        body = is_problem(reviewer.post(f"/v1/reviews/{items[0]}/approve", json={"version": 1}), 409)
         assert (body["code"], body["current"]["status"]) == ("already_decided", "promoted")
         promoted = reviewer.get("/v1/reviews", params={"status": "promoted"}).json()["items"]
-        assert [one["id"] for one in promoted] == [item_id]
-        listed = vouchgate(
-            "review", "list", "--status", "promoted", "--token", token, "--database-url", database_url
-        )
-        assert item_id in listed
-        vouchgate("replay", "--all", "--database-url", database_url)
-        vouchgate("log", "verify", "--database-url", database_url)
+        assert {one["id"] for one in promoted} == {*items}
+        listed = vouchgate("review", "list", "--status", "promoted", "--token", token, *database)
+        assert items[0] in listed
+        vouchgate("replay", "--all", *database)
+        vouchgate("log", "verify", *database)
 
 
 @pytest.mark.on("sqlite")
-def test_a_page_that_was_down_is_asked_again(database_url: str, grounding: Grounding) -> None:
+def test_a_page_that_did_not_answer_is_asked_again(database_url: str, grounding: Grounding) -> None:
     says = "<html><head><title>Pump</title></head><body><article><h1>The pump</h1>{}</article></body></html>"
     text = (
         "<p>The blue pump in the cellar runs at 1450 turns a minute. It was built for that in Graz.</p>" * 3
     )
+    back = threading.Event()
+
+    def late(_asked: Asked) -> Answer:
+        back.wait(60)
+        return Answer("busy", 503)
+
     with (
-        web_server({"/pump": Answer("busy", 503)}) as web,
-        served(database_url, grounding, environment={"VOUCHGATE_CITATION_NETWORKS": web.place}) as site,
+        web_server({"/pump": late}) as web,
+        served(
+            *(database_url, grounding),
+            deadline=1,
+            environment={"VOUCHGATE_CITATION_NETWORKS": web.place},
+        ) as site,
     ):
         owner = site.owner()
         content = f"The blue pump in the cellar runs at 1450 turns a minute, see {web.url}/pump"
         sent = submit(site.agent(owner), claim(content, "ai_synthesis"), 202)
-        assert sent.rule == "citation_unknown", sent.reason
+        assert (sent.rule, sent.reason) == ("citation_unknown", "Citation could not be checked yet")
+        decided = site.auditor(owner).get(f"/v1/decisions/{sent.decision_id}").json()
+        (source,) = decided["evidence"]["sources"]
+        assert (source["kind"], source["code"]) == ("unreachable", "timeout")
         web.routes["/pump"] = Answer(says.format(text))
+        back.set()
         reviewer = site.reviewer(owner)
         item = wait_for_promotion(reviewer, str(sent.queue_id))
         memory = reviewer.get(f"/v1/memories/{item['memory_id']}").json()
         assert memory["source_id"] == f"{web.url}/pump"
-
-
-def test_a_killed_service_goes_on_with_what_was_due(database_url: str, grounding: Grounding) -> None:
-    with served(database_url, grounding, first=2) as site, grounding.hidden():
-        owner = site.owner()
-        rows = [claim(f"{sentence} (ADR-0001).", "ai_synthesis") for sentence in HOUSE]
-        results = site.agent(owner).post("/v1/claims/batch", json={"claims": rows}).json()["results"]
-        items = [row["queue_id"] for row in results]
-        assert {row["rule"] for row in results} == {"citation_unknown"}
-        site.running.process.send_signal(signal.SIGKILL)
-        site.running.process.wait(120)
-    with served(database_url, grounding, first=2, workers=2) as site:
-        reviewer = site.reviewer(owner)
-        for item_id in items:
-            wait_for_promotion(reviewer, item_id)
-        actions = site.actions(owner)
-        assert actions.count("claim.promoted") == len(items) == actions.count("claim.queued")
-        assert len(actions) == 2 * len(items)
 
 
 @pytest.mark.on("postgresql")

@@ -86,6 +86,7 @@ def until(look: Callable[[], Any], seconds: float = 120) -> Any:
     return seen
 
 
+@pytest.mark.on("postgresql")
 def test_an_owner_is_told_whatever_is_killed_or_gone(desk: Desk, database_url: str) -> None:
     hook, secret = desk.create("ann")
     with open_site(database_url, environment=ENVIRONMENT) as gate:
