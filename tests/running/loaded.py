@@ -18,6 +18,7 @@ from pydantic import BaseModel
 
 from tests.running.authorities import share_authorities
 from tests.running.grammars import put_off_grammars
+from tests.running.haste import make_haste
 from tests.running.pages import share_page_readers
 from tests.running.patience import be_patient
 from tests.running.phrases import share_phrases
@@ -29,8 +30,8 @@ from vouchgate import cli
 from vouchgate.cli.app import commands
 from vouchgate.ingest.claims.people import Role
 from vouchgate.ingest.data.policy_file import load_policy
-from vouchgate.server import processes
 from vouchgate.server.app import create_app
+from vouchgate.server.processes import LATE
 from vouchgate.service import open_service
 from vouchgate.settings import SettingsError, load_settings
 from vouchgate.storage.identity import sessions
@@ -89,7 +90,7 @@ put_off_grammars()
 COMMANDS = [found.name for found in pkgutil.walk_packages(cli.__path__, "vouchgate.cli.")]
 for needed in (
     *COMMANDS,
-    *processes.LATE,
+    *LATE,
     # What a service loads when it starts to serve.
     "anyio._backends._asyncio",
     "fastmcp",
@@ -114,7 +115,7 @@ for needed in (
     if not needed.endswith("__main__"):
         importlib.import_module(needed)
 be_patient()
-processes.PAUSE_SECONDS /= 10  # before a worker that ended is started again
+make_haste()
 commands()
 load_policy()
 share_authorities()
