@@ -198,11 +198,11 @@ class Soak:
         # As fast as it is answered: at the pace of the load an hour's documents took all the time there is.
         told, ask = self.told, Caller(self.where, self.checker.caller.token).ask
         self.shelf.caller = Caller(self.where, self.shelf.caller.token)
+        documents, end = set(told.documents), time.monotonic() + PATIENCE
         if self.options.seconds < PATIENCE * 2:  # a lease of a process that was killed lasts a minute
-            while self.shelf.fetch():
+            while time.monotonic() < end and self.shelf.fetch():
                 pass
             return
-        documents, end = set(told.documents), time.monotonic() + PATIENCE
         while time.monotonic() < end and (documents or told.to_deliver - set(told.delivered.values())):
             states = {name: ask("GET", f"/v1/documents/{name}").json.get("state") for name in documents}
             documents -= {name for name, state in states.items() if state == "checked"}
