@@ -79,12 +79,14 @@ def all_at_once(callers: Sequence[Caller], act: Callable[[Caller, int], T]) -> l
         return list(pool.map(run, range(len(callers))))
 
 
+@pytest.mark.on(
+    "postgresql"
+)  # on SQLite, which is locked as a whole, processes are those of one service below
 def test_services_on_one_database_act_as_one(database_url: str, tmp_path: Path) -> None:
     with opened(database_url, tmp_path, services=2) as pair:
         act_as_one(pair)
 
 
-@pytest.mark.on("sqlite")  # what they do with a database is what services do
 def test_workers_of_a_service_act_as_one(database_url: str, tmp_path: Path) -> None:
     with opened(database_url, tmp_path, services=1) as pair:
         act_as_one(pair)
