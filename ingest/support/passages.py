@@ -7,6 +7,7 @@ the words of the claim without its citing. The best are kept with a sentence of 
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -54,20 +55,27 @@ class RankedText:
         self.held_back = [
             _SATURATION * (1 - _LENGTH + _LENGTH * (end - start) / average) for start, end in self.parts
         ]
-        # A key to the sentences that have it: which of all words it first is there, and how often it is.
-        self.with_key: dict[str, dict[int, list[int]]] = {}
-        at = number = 0
-        for word in words_of(text) if words is None else words:
-            while at + 1 < len(self.parts) and self.parts[at + 1][0] <= word.start:
-                at += 1
-            for key in (word.key, *(key for key, _ in word.parts)):
+        self._numbers: dict[str, list[int]] = {}  # of a key, which of all keys of the text it is
+        self._begins: list[int] = []  # of each sentence, how many keys there are up to its first
+        numbers, begins, number = self._numbers, self._begins, 0
+        ends = [start for start, _ in self.parts[1:]] + [len(text) + 1]
+        end = 0
+        for key, start, _, _, more in words_of(text) if words is None else words:
+            while start >= end and len(begins) < len(ends):
+                end = ends[len(begins)]
+                begins.append(number)
+            for each in (key, *(part for part, _ in more)) if more else (key,):
+                numbers.setdefault(each, []).append(number)
                 number += 1
-                if (places := self.with_key.get(key)) is None:
-                    places = self.with_key[key] = {}
-                if (seen := places.get(at)) is None:
-                    places[at] = [number, 1]
-                else:
-                    seen[1] += 1
+
+    def with_key(self, key: str) -> dict[int, tuple[int, int]]:
+        """The sentences that have a key: which of all keys of the text it first is there, and how often it is."""
+        found: dict[int, tuple[int, int]] = {}
+        for number in self._numbers.get(key, ()):
+            at = bisect_right(self._begins, number) - 1
+            first, count = found.get(at, (number, 0))
+            found[at] = first, count + 1
+        return found
 
 
 def passages(
@@ -105,7 +113,7 @@ def _ranks(wanted: dict[str, tuple[str, float]], ranked: RankedText) -> list[flo
     count = len(ranked.parts)
     terms: dict[int, list[tuple[int, float]]] = {}
     for key, (_, weight) in wanted.items():
-        places = ranked.with_key.get(key, {})
+        places = ranked.with_key(key)
         rarity = math.log(1 + (count - len(places) + 0.5) / (len(places) + 0.5))
         for at, (first, n) in places.items():
             worth = weight * rarity * n * (_SATURATION + 1) / (n + ranked.held_back[at])

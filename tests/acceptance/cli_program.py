@@ -93,6 +93,37 @@ def lines(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 @dataclass
+class Talking:
+    """A running program with its streams: what it is given, what it tells, and its errors."""
+
+    program: Program
+    given: IO[bytes]
+    told: IO[bytes]
+    errors: IO[bytes]
+
+
+@contextmanager
+def talking(*arguments: str, cwd: Path) -> Iterator[Talking]:
+    """A run that is not over yet, in the directory `cwd`; it ends with the block."""
+    pipes = [os.pipe() for _ in range(3)]
+    theirs = (pipes[0][0], pipes[1][1], pipes[2][1])
+    with (
+        os.fdopen(pipes[0][1], "wb") as given,
+        os.fdopen(pipes[1][0], "rb") as told,
+        os.fdopen(pipes[2][0], "rb") as errors,
+    ):
+        try:
+            program = Program(arguments, directory=cwd, environment=clean_environment(), streams=theirs)
+        finally:
+            for each in theirs:
+                os.close(each)
+        try:
+            yield Talking(program, given, told, errors)
+        finally:
+            program.kill()
+
+
+@dataclass
 class Serving:
     """A running `vouchgate serve`, its address, and what it printed before it said so."""
 

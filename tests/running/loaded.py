@@ -18,6 +18,7 @@ from pydantic import BaseModel
 
 from tests.running.authorities import share_authorities
 from tests.running.grammars import put_off_grammars
+from tests.running.haste import make_haste
 from tests.running.pages import share_page_readers
 from tests.running.patience import be_patient
 from tests.running.phrases import share_phrases
@@ -114,6 +115,7 @@ for needed in (
     if not needed.endswith("__main__"):
         importlib.import_module(needed)
 be_patient()
+make_haste()
 commands()
 load_policy()
 share_authorities()

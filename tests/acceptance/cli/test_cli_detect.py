@@ -9,7 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.acceptance.cli_program import PROGRAM, clean_environment, cli, complaint, json_lines, lines
+from tests.acceptance.cli_program import (
+    PROGRAM,
+    clean_environment,
+    cli,
+    complaint,
+    json_lines,
+    lines,
+    talking,
+)
 
 
 def test_the_answer_has_exactly_the_documented_shape(tmp_path: Path) -> None:
@@ -106,20 +114,13 @@ def test_a_file_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
 
 
 def test_it_answers_each_line_before_the_next_one_is_written(tmp_path: Path) -> None:
-    with subprocess.Popen(
-        [*PROGRAM, "detect"],
-        cwd=tmp_path,
-        env=clean_environment(),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    ) as process:
-        assert process.stdin is not None and process.stdout is not None
+    with talking("detect", cwd=tmp_path) as asked:
         for number in range(3):
-            process.stdin.write(json.dumps({"id": number, "text": "perhaps"}).encode() + b"\n")
-            process.stdin.flush()
-            assert json.loads(process.stdout.readline())["id"] == number
-        process.stdin.close()
-    assert process.returncode == 0
+            asked.given.write(json.dumps({"id": number, "text": "perhaps"}).encode() + b"\n")
+            asked.given.flush()
+            assert json.loads(asked.told.readline())["id"] == number
+        asked.given.close()
+        assert asked.program.wait(120) == 0
 
 
 def test_a_reader_that_goes_away_ends_it_quietly(tmp_path: Path) -> None:

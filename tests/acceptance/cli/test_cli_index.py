@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import delete, insert, select
 
-from tests.acceptance.cli_program import PROGRAM, clean_environment, cli, complaint, serving
+from tests.acceptance.cli_program import cli, complaint, serving, talking
 from tests.claims import NOW, examined, policy, submission_of
 from tests.conftest import THRESHOLD
 from tests.reviews import history, stored, waiting
@@ -140,26 +140,17 @@ def test_a_build_that_was_interrupted_is_told_and_goes_on(tmp_path: Path) -> Non
     sent = [
         store.writer.submit(submission_of(examined(f"{text} on day d{day}", under=room)))
         for text in TEXTS
-        for day in range(20)
+        for day in range(12)
     ]
     assert all(future.result() for future in sent)
     store.close()
     strict = a_policy(tmp_path, 0.8)
-    command = [*PROGRAM, "index", "build", "--policy", str(strict), "--database-url", url]
-    process = subprocess.Popen(
-        command,
-        cwd=tmp_path,
-        env=clean_environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stderr is not None
-    while "items in the new index" not in process.stderr.readline():
-        time.sleep(0.01)
-    process.send_signal(signal.SIGINT)
-    process.communicate(timeout=120)
-    assert process.returncode == 130
+    words = ("index", "build", "--policy", str(strict), "--database-url", url)
+    with talking(*words, cwd=tmp_path) as build:
+        while "items in the new index" not in build.errors.readline().decode():
+            assert build.program.poll() is None
+        build.program.send_signal(signal.SIGINT)
+        assert build.program.wait(120) == 130
     status = shown(url, tmp_path)
     assert status["threshold"] == "0.92"
     found = re.match(r"one for 0\.8: ([\d,]+) of [\d,]+ items", status["building"])

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.acceptance.cli_program import PROGRAM, clean_environment, cli, complaint, json_lines, lines
+from tests.acceptance.cli_program import cli, complaint, json_lines, lines, talking
 
 ROW = {
     "claim": "The kiln is fired for 30 hours",
@@ -107,20 +106,13 @@ def test_a_file_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
 
 
 def test_it_answers_each_line_before_the_next_one_is_written(tmp_path: Path) -> None:
-    with subprocess.Popen(
-        [*PROGRAM, "support"],
-        cwd=tmp_path,
-        env=clean_environment(),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    ) as process:
-        assert process.stdin is not None and process.stdout is not None
+    with talking("support", cwd=tmp_path) as asked:
         for number in range(3):
-            process.stdin.write(json.dumps({"id": number, **ROW}).encode() + b"\n")
-            process.stdin.flush()
-            assert json.loads(process.stdout.readline())["id"] == number
-        process.stdin.close()
-    assert process.returncode == 0
+            asked.given.write(json.dumps({"id": number, **ROW}).encode() + b"\n")
+            asked.given.flush()
+            assert json.loads(asked.told.readline())["id"] == number
+        asked.given.close()
+        assert asked.program.wait(120) == 0
 
 
 def test_hundreds_of_rows_are_all_answered(tmp_path: Path) -> None:

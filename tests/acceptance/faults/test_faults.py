@@ -174,7 +174,7 @@ def _content(reply: Reply) -> str:
 def test_a_write_lock_held_for_too_long_is_a_503_while_reads_go_on(tmp_path: Path, where: Where) -> None:
     url = f"sqlite:///{tmp_path}/held.db"
     agent, ann = agent_for(url, where), reviewer_for(url, where)
-    with serve(f"{url}?timeout=0.2") as running:
+    with serve(f"{url}?timeout=0.05") as running:
         where.set(running.url)
         stored = agent.ask("POST", "/v1/claims", claim(1, "ann", "user"))
         item = agent.ask("POST", "/v1/claims", claim(2, "ann", "ai_synthesis")).json["queue_id"]
@@ -396,7 +396,7 @@ def test_slow_senders_hold_up_nobody_else(tmp_path: Path, where: Where) -> None:
     with serve(url) as running:
         where.set(running.url)
         agent.ask("GET", "/healthz")
-        texts = [_request(agent.token, claim(number, "ben", "user")) for number in range(100, 300)]
+        texts = [_request(agent.token, claim(number, "ben", "user")) for number in range(100, 200)]
         slow = [_connect(running) for _ in texts]
         try:
             for connection, text in zip(slow, texts, strict=True):

@@ -7,7 +7,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -44,9 +44,9 @@ class Pair:
         return [Caller(place, token) for place in self.places for _ in range(each)]
 
 
-@pytest.fixture(params=["two services", "two workers"])
-def pair(request: pytest.FixtureRequest, database_url: str, tmp_path: Path) -> Iterator[Pair]:
-    """Two servers with small queues, or one."""
+@contextmanager
+def opened(database_url: str, tmp_path: Path, *, services: int) -> Iterator[Pair]:
+    """Two servers with small queues, or one with two workers."""
     policy = tmp_path / "policy.toml"
     policy.write_text(
         f"[limits]\nclaims_per_minute = 0\n"
@@ -55,9 +55,9 @@ def pair(request: pytest.FixtureRequest, database_url: str, tmp_path: Path) -> I
     agent = make_token(database_url, Role.AGENT, any_owner=True, sources=frozenset({Source.USER}))
     reviewers = {owner: make_token(database_url, Role.REVIEWER, [owner]) for owner in OWNERS}
     with ExitStack() as stack:
-        services, workers = (2, 1) if request.param == "two services" else (1, 2)
         servers = [
-            stack.enter_context(serve(database_url, policy=policy, workers=workers)) for _ in range(services)
+            stack.enter_context(serve(database_url, policy=policy, workers=2 // services))
+            for _ in range(services)
         ]
         places = [Where(servers[number % services].url) for number in range(2)]
         yield Pair(database_url, places, agent, reviewers)
@@ -79,7 +79,20 @@ def all_at_once(callers: Sequence[Caller], act: Callable[[Caller, int], T]) -> l
         return list(pool.map(run, range(len(callers))))
 
 
-def test_processes_on_one_database_act_as_one(pair: Pair) -> None:
+@pytest.mark.on(
+    "postgresql"
+)  # on SQLite, which is locked as a whole, processes are those of one service below
+def test_services_on_one_database_act_as_one(database_url: str, tmp_path: Path) -> None:
+    with opened(database_url, tmp_path, services=2) as pair:
+        act_as_one(pair)
+
+
+def test_workers_of_a_service_act_as_one(database_url: str, tmp_path: Path) -> None:
+    with opened(database_url, tmp_path, services=1) as pair:
+        act_as_one(pair)
+
+
+def act_as_one(pair: Pair) -> None:
     same_claims_are_stored_once(pair)
     one_key_is_one_request(pair)
     item = same_claims_wait_once(pair)

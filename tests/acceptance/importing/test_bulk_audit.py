@@ -162,7 +162,7 @@ def page(of: Any, file: Path) -> str:
 
 
 def test_both_ways_give_the_same(small: Path, dask: str, capsys: pytest.CaptureFixture[str]) -> None:
-    rows = memories(160)
+    rows = memories(100)
     file = small / "memories.jsonl"
     file.write_bytes(as_lines(rows))
     table = small / "memories.parquet"
@@ -171,8 +171,8 @@ def test_both_ways_give_the_same(small: Path, dask: str, capsys: pytest.CaptureF
         table,
         pa.schema([*((name, pa.string()) for name in fields), ("created_at", pa.timestamp("ms", "UTC"))]),
     ) as writer:
-        for start in range(0, len(rows), 57):  # row groups
-            some = [{name: row.get(name) for name in fields} for row in rows[start : start + 57]]
+        for start in range(0, len(rows), 37):  # row groups
+            some = [{name: row.get(name) for name in fields} for row in rows[start : start + 37]]
             times = [{**row, "created_at": datetime(2026, 1, 1, tzinfo=UTC)} for row in some]
             writer.write_table(pa.Table.from_pylist(times, schema=writer.schema))
     settings = Settings(offline=True)

@@ -216,16 +216,14 @@ def test_the_hook_runs_in_it_and_is_installed_with_its_extra_alone(shelf: Shelf)
 
 
 def test_the_service_needs_its_extra_alone(shelf: Shelf) -> None:
-    ran = shelf.command(("server",), "check", "--offline", str(shelf.folder / "none.jsonl"))
-    assert "none.jsonl" in ran.stderr, ran
-    ran = shelf.run(("server",), "-c", SERVICE)
-    assert (ran.stdout, ran.stderr) == ("\n", "")
     (shelf.folder / "by_meaning.toml").write_text('dedup_method = "vector"\n')
     (shelf.folder / "entails.toml").write_text("entailment.enabled = true\n")
     serve = "serve --port 0 --database-url sqlite:///v.db --policy"
-    ran = shelf.run(("server",), "-c", EACH_COMMAND, f"{serve} by_meaning.toml", f"{serve} entails.toml")
-    assert ran.stdout.split() == ["2", "2"], ran
-    by_meaning, entails = ran.stderr.splitlines()
+    commands = ("check --offline none.jsonl", f"{serve} by_meaning.toml", f"{serve} entails.toml")
+    ran = shelf.run(("server",), "-c", SERVICE + EACH_COMMAND, *commands)
+    assert ran.stdout.splitlines() == ["", "1", "2", "2"], ran
+    no_file, by_meaning, entails = ran.stderr.splitlines()
+    assert "none.jsonl" in no_file
     assert "pip install 'vouchgate[vector]'" in by_meaning
     assert "pip install 'vouchgate[nli]'" in entails
     assert not (shelf.folder / "v.db").exists()

@@ -34,8 +34,8 @@ def pottery(tmp_path: Path) -> TestRepository:
     return repository
 
 
-def environment(first: Path = Path(sys.executable).parent, **more: str) -> dict[str, str]:
-    """With the program of this environment on the path, or another that is found first."""
+def environment(first: Path, **more: str) -> dict[str, str]:
+    """With the programs of a folder on the path, before all others."""
     path = f"{first}{os.pathsep}{os.environ['PATH']}"
     return clean_environment({**more, "PATH": path})
 
@@ -52,7 +52,9 @@ def bash(script: str, cwd: Path, env: Mapping[str, str]) -> subprocess.Completed
     )
 
 
-def test_the_hook_refuses_a_commit_with_a_claim_that_does_not_hold(pottery: TestRepository) -> None:
+def test_the_hook_refuses_a_commit_with_a_claim_that_does_not_hold(
+    pottery: TestRepository, programs: Path
+) -> None:
     (hook,) = yaml_of(".pre-commit-hooks.yaml")
     assert {"id", "name", "entry", "language"} <= hook.keys()
     assert set(hook["types_or"]) == {"markdown", "rst", "html"}
@@ -63,23 +65,25 @@ def test_the_hook_refuses_a_commit_with_a_claim_that_does_not_hold(pottery: Test
         f"#!/bin/sh\ngit diff --cached --name-only --diff-filter=AM -z | xargs -0 {command} --\n", "utf-8"
     )
     script.chmod(0o755)
-    env = environment(
-        GIT_AUTHOR_NAME="Ada",
-        GIT_AUTHOR_EMAIL="ada@example.org",
-        GIT_COMMITTER_NAME="Ada",
-        GIT_COMMITTER_EMAIL="ada@example.org",
-    )
+    ada = {
+        f"GIT_{who}_{what}": told
+        for who in ("AUTHOR", "COMMITTER")
+        for what, told in (("NAME", "Ada"), ("EMAIL", "ada@example.org"))
+    }
 
-    def commit(text: str) -> subprocess.CompletedProcess[str]:
+    def commit(text: str, env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
         pottery.write({"docs/kiln.md": text})
         return bash("git add --all && git commit --quiet -m Change", pottery.path, env)
 
     start = pottery.git("rev-parse", "HEAD")
-    refused = commit(TRUE + WRONG)
+    refused = commit(TRUE + WRONG, environment(programs, **ada))
     assert refused.returncode != 0
     assert "docs/kiln.md:6:1: BROKEN_CITATION: No ADR-9 exists" in refused.stdout + refused.stderr
     assert pottery.git("rev-parse", "HEAD") == start
-    done = commit(TRUE + "\nThe kiln is fired with wood of the beech.\n")
+    done = commit(
+        TRUE + "\nThe kiln is fired with wood of the beech.\n",
+        environment(Path(sys.executable).parent, **ada),
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert pottery.git("rev-parse", "HEAD~1") == start
 
