@@ -77,6 +77,7 @@ def web_server(routes: dict[str, Route] | None = None, host: str = "127.0.0.1") 
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # a body follows its header at once, and not after a delayed ACK
 
         def _answer(self) -> None:
             nonlocal at_once
