@@ -116,7 +116,7 @@ def test_time_grows_with_the_length(bit: str) -> None:
     """A claim four times as long as any that is taken: a quadratic way would take a minute for it."""
     size = 4 * 8192
     claim = (bit.replace("5", "6").replace("1990", "1991") * size)[:size]
-    with given_up_after(2):
+    with given_up_after(1):
         contradictions(claim, (bit * 2000)[:2000])
 
 

@@ -42,7 +42,7 @@ SIZE = 25_000  # characters: a moment when each is read once, half a minute when
 )
 def test_a_piece_without_end(piece: str) -> None:
     text = piece * (SIZE // len(piece))
-    with given_up_after(6):
+    with given_up_after(2):
         document = read_document("page.md", text.encode())
     assert "".join(document.text[block.start : block.end] for block in document.blocks) == text
 
@@ -62,7 +62,7 @@ def test_a_piece_without_end(piece: str) -> None:
     ids=["pairs", "opened", "ticks", "a ring of notes", "notes", "attributes", "one line", "an address"],
 )
 def test_a_text_that_nests_or_goes_on(text: str) -> None:
-    with given_up_after(6):
+    with given_up_after(2):
         document = read_document("page.md", text.encode())
     assert "".join(document.text[block.start : block.end] for block in document.blocks) == text
 
