@@ -271,7 +271,7 @@ def test_a_look_up_that_hangs_ends_in_time_and_holds_up_no_other(monkeypatch: py
 # Whatever the URL
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(
     st.one_of(
         st.text(max_size=60),

@@ -271,11 +271,11 @@ def test_slow_hosts_of_one_owner_make_no_other_wait() -> None:
 
 
 def ask_for_a_while(port: int, folder: Path, number: int, report: Any) -> None:
-    """Keeps ten requests waiting for two seconds; reports how many were answered."""
+    """Keeps ten requests waiting for three seconds; reports how many were answered."""
 
     async def run() -> int:
         client = local(shared=folder, spacing_seconds=0.04)
-        end = time.monotonic() + 2
+        end = time.monotonic() + 3
         done = 0
 
         async def one() -> None:
