@@ -130,7 +130,7 @@ def test_what_is_no_answer(
     code: str,
 ) -> None:
     site.routes[path] = route
-    unreachable(read(kind, site, key, seconds=0.4 if code == "timeout" else 5.0), code)
+    unreachable(read(kind, site, key, seconds=0.2 if code == "timeout" else 5.0), code)
     assert site.paths() == [f"GET {path}"]
 
 
