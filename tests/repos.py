@@ -19,6 +19,10 @@ _ENVIRONMENT = {
     "GIT_COMMITTER_EMAIL": "ada@example.org",
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_CONFIG_GLOBAL": os.devnull,
+    # After each commit git looks, in a process of its own, whether there is something to tidy up.
+    "GIT_CONFIG_COUNT": "1",
+    "GIT_CONFIG_KEY_0": "maintenance.auto",
+    "GIT_CONFIG_VALUE_0": "false",
 }
 
 
@@ -61,18 +65,26 @@ class TestRepository:
         self.git("add", "--all")
         self.git("commit", "--quiet", "--allow-empty", "--cleanup=verbatim", "--message", message)
         self._seconds += 60
-        return self.git("rev-parse", "HEAD")
+        return self._head()
 
     def revert(self, commit: str) -> str:
         """Reverts a commit as `git revert` does; gives the id of the new one."""
         self.git("revert", "--no-edit", commit)
         self._seconds += 60
-        return self.git("rev-parse", "HEAD")
+        return self._head()
 
     def object_file(self, object_id: str) -> Path:
         """The file of an object that is not packed."""
-        directory = self.path / ".git" if (self.path / ".git").is_dir() else self.path
-        return directory / "objects" / object_id[:2] / object_id[2:]
+        return self._directory() / "objects" / object_id[:2] / object_id[2:]
+
+    def _directory(self) -> Path:
+        return self.path / ".git" if (self.path / ".git").is_dir() else self.path
+
+    def _head(self) -> str:
+        """The id of the last commit, from the file that git has just written."""
+        said = (self._directory() / "HEAD").read_text().strip()
+        branch = said.removeprefix("ref: ")
+        return said if branch == said else (self._directory() / branch).read_text().strip()
 
 
 def adr(number: int | str) -> Citation:

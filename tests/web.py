@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -42,6 +43,11 @@ class ManyAtOnce(ThreadingHTTPServer):
     request_queue_size = 128
     daemon_threads = True
 
+    def shutdown(self) -> None:
+        """At once, without the wait for the next look at whether to go on."""
+        self.socket.shutdown(socket.SHUT_RDWR)
+        super().shutdown()
+
 
 @dataclass
 class WebServer:
@@ -71,6 +77,7 @@ def web_server(routes: dict[str, Route] | None = None, host: str = "127.0.0.1") 
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # a body follows its header at once, and not after a delayed ACK
 
         def _answer(self) -> None:
             nonlocal at_once

@@ -139,6 +139,7 @@ def way_to(address: str) -> Iterator[Way]:
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
 
         def _pass_on(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))

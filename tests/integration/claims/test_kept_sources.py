@@ -117,7 +117,7 @@ def test_keys_of_any_length_and_content_do_not_meet(store: Store) -> None:
 
 
 @pytest.mark.on("postgresql")
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(said=st.text(st.characters(), max_size=300), title=st.text(st.characters(), max_size=50))
 def test_any_text_is_kept_as_it_is_or_not_at_all(store: Store, said: str, title: str) -> None:
     """What cannot be stored is not kept, and no older reading is put in its place either way."""

@@ -139,7 +139,7 @@ def test_approvals_race_with_submits_of_the_same_claims(store: Store, database_u
 
 def test_no_process_is_left_waiting(database_url: str) -> None:
     """Under load from all sides every claim of every process is stored, none is told that the database is busy."""
-    work = [(f"desk{letters(n)}", f"owner{n}", 0.5) for n in range(8)]
+    work = [(f"desk{letters(n)}", f"owner{n}", 0.3) for n in range(6)]
     reports = racers.race(database_url, racers.send_again_and_again, work)
     assert {outcome for report in reports for outcome, _ in report} == {"stored"}
     assert all(reports)

@@ -185,7 +185,7 @@ def test_meaning_is_one_of_two_orders(store: Store, monkeypatch: pytest.MonkeyPa
 
 
 @given(q=st.text(min_size=1, max_size=60))
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 def test_no_query_is_an_error(store: Store, q: str) -> None:
     if not indexed(store):
         stored(store, TEXTS[0])

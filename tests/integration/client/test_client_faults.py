@@ -30,6 +30,7 @@ from tests.hostile import Line, hostile
 from tests.running.service import ALL_SOURCES
 from tests.web import Answer, Asked, WebServer, web_server
 from vouchgate import ApiError, Client, OddAnswer, QueueFull, Unreachable, VouchgateError
+from vouchgate.client import exchange
 from vouchgate.ingest.claims.decision import Outcome, ValidationResult
 from vouchgate.ingest.claims.people import Role
 
@@ -57,6 +58,12 @@ def web(module_web: WebServer) -> WebServer:
     module_web.routes.clear()
     module_web.asked.clear()
     return module_web
+
+
+@pytest.fixture(autouse=True)
+def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who tries again waits a moment first; `backoff` has a test of its own."""
+    monkeypatch.setattr(exchange, "FIRST_WAIT", 0.02)
 
 
 @pytest.fixture(params=KINDS)

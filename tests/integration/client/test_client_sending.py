@@ -12,7 +12,7 @@ import pytest
 from tests.calling import KINDS, QUEUED, SECRET, STORED, TEXT, Kind, calling, in_turn, keys, problem, reply
 from tests.web import Answer, Asked, WebServer, web_server
 from vouchgate import ApiError, AsyncClient, Client, DeadLetter, OddAnswer, QueueFull, Unreachable
-from vouchgate.client import Delivered, Delivery, Problem
+from vouchgate.client import Delivered, Delivery, Problem, exchange
 from vouchgate.client.batches import MOST_BYTES
 from vouchgate.ingest.claims.decision import ValidationResult
 
@@ -30,6 +30,12 @@ def web(module_web: WebServer) -> WebServer:
     module_web.routes.clear()
     module_web.asked.clear()
     return module_web
+
+
+@pytest.fixture(autouse=True)
+def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who tries again waits a moment first; `backoff` has a test of its own."""
+    monkeypatch.setattr(exchange, "FIRST_WAIT", 0.02)
 
 
 @pytest.fixture(params=KINDS)

@@ -106,8 +106,10 @@ def test_who_does_not_send_is_not_waited_for(served: tuple[App, Server, int]) ->
     app, _, port = served
     post = b"POST / HTTP/1.1\r\nHost: gate\r\nContent-Length: 9\r\n\r\nhalf"
     chunked = b"POST / HTTP/1.1\r\nHost: gate\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n"
-    for parts in ((), (b"\r\n",), (b"GET / HT",), (b"GET / HTTP/1.1\r\nHost:",), (post,), (chunked,)):
-        with closing(connect(port, *parts)) as line:
+    begun = ((), (b"\r\n",), (b"GET / HT",), (b"GET / HTTP/1.1\r\nHost:",), (post,), (chunked,))
+    with ExitStack() as opened:
+        lines = [opened.enter_context(closing(connect(port, *parts))) for parts in begun]
+        for parts, line in zip(begun, lines, strict=True):
             assert read_all(line) == b"", parts
     until(lambda: app.broken == 2)
     # A header byte by byte has no more time than one at once; nor has one that comes after an answer.

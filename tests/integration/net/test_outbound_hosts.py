@@ -46,10 +46,10 @@ class Slow:
         line.send(answer(b"ok"))
 
 
-def test_a_hundred_requests_to_one_host_are_two_at_once() -> None:
+def test_many_requests_to_one_host_are_two_at_once() -> None:
     async def run(url: str) -> list[Fetched | FetchFailed]:
         client = local()
-        return await asyncio.gather(*(client.fetch(f"{url}/{n}", seconds=60) for n in range(100)))
+        return await asyncio.gather(*(client.fetch(f"{url}/{n}", seconds=60) for n in range(40)))
 
     slowly = Slow()
     with hostile(slowly) as server:
@@ -126,9 +126,9 @@ def test_a_cancelled_request_frees_its_slot(shared: bool, tmp_path: Path) -> Non
 def test_waiting_counts() -> None:
     async def run(url: str) -> tuple[Fetched | FetchFailed, ...]:
         client = local(per_host=1)
-        slow = asyncio.create_task(client.fetch(f"{url}/slow", seconds=1.0))
+        slow = asyncio.create_task(client.fetch(f"{url}/slow", seconds=0.4))
         await asyncio.sleep(0)
-        late = await client.fetch(f"{url}/late", seconds=0.2)
+        late = await client.fetch(f"{url}/late", seconds=0.1)
         return late, await slow
 
     with hostile(lambda line, head: line.hang()) as server:

@@ -94,7 +94,7 @@ def test_a_server_that_speaks_no_tls() -> None:
 
     async def run(port: int) -> Fetched | FetchFailed:
         client = client_of(resolve=names({NAME: [PUBLIC]}), dial=played([], https=port))
-        return await client.fetch(f"https://{NAME}/", seconds=3)
+        return await client.fetch(f"https://{NAME}/", seconds=0.5)
 
     # This server waits for the end of a header, which a TLS greeting seldom has: the client's time runs out first.
     with hostile(behave) as site:

@@ -254,7 +254,7 @@ UNSWEPT = [put(TEXTS[2], "a", horizon=timedelta(minutes=1)), put(TEXTS[3], "a"),
 @example(steps=OVER_ANOTHER)
 @example(steps=SAME_WORDS)
 @example(steps=UNSWEPT)
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=st.lists(STEPS, min_size=8, max_size=30))
 def test_the_store_behind_ends_as_the_gate_is(store: Store, steps: list[tuple[Any, ...]]) -> None:
     run = Sequence(store, f"owner-{uuid.uuid4()}")  # not drawn: a sequence that is run again begins anew

@@ -152,60 +152,52 @@ def test_an_act_on_several_says_what_came_of_each(service: Service) -> None:
     run(service, "several", work)
 
 
-@pytest.mark.parametrize(
-    ("fields", "says"),
-    [
-        ({}, "nothing that can be done"),
-        ({"do": "destroy:rev_1:1"}, "nothing that can be done"),
-        ({"do": "approve:rev_1"}, "which claim"),
-        ({"do": "approve:rev_1:x"}, "which claim"),
-        ({"do": "approve:rev_1:²"}, "which claim"),
-        ({"do": "approve-ticked"}, "Nothing is ticked"),
-        ({"do": "approve-ticked", "row": ["rev_1:1"] * 101}, "At most 100"),
-        ({"do": "approve-all"}, "nothing that can be done"),
-        ({"do": "reject:rev_1:1"}, "needs a reason"),
-        ({"do": "reject:rev_1:1", "reason": "x" * 2001}, "at most 2000"),
-        ({"do": "approve:rev_1:1", "supersede": "perhaps"}, "conflict"),
-    ],
-)
-def test_a_form_that_makes_no_sense(service: Service, fields: dict[str, Any], says: str) -> None:
+NONSENSE: list[tuple[dict[str, Any], str]] = [
+    ({}, "nothing that can be done"),
+    ({"do": "destroy:rev_1:1"}, "nothing that can be done"),
+    ({"do": "approve:rev_1"}, "which claim"),
+    ({"do": "approve:rev_1:x"}, "which claim"),
+    ({"do": "approve:rev_1:²"}, "which claim"),
+    ({"do": "approve-ticked"}, "Nothing is ticked"),
+    ({"do": "approve-ticked", "row": ["rev_1:1"] * 101}, "At most 100"),
+    ({"do": "approve-all"}, "nothing that can be done"),
+    ({"do": "reject:rev_1:1"}, "needs a reason"),
+    ({"do": "reject:rev_1:1", "reason": "x" * 2001}, "at most 2000"),
+    ({"do": "approve:rev_1:1", "supersede": "perhaps"}, "conflict"),
+]
+
+
+def test_a_form_that_makes_no_sense(service: Service) -> None:
     async def work(desk: Desk) -> None:
-        answer = await desk.post("/review/act", **fields)
-        assert answer.status_code == 422
-        assert says in answer.text
+        for fields, says in NONSENSE:
+            answer = await desk.post("/review/act", **fields)
+            assert answer.status_code == 422, fields
+            assert says in answer.text, fields
 
     run(service, "nonsense", work)
 
 
-@pytest.mark.parametrize(
-    "query",
-    ["rule=x", "rule=9999", "order=best", "type=poem", "q=" + "x" * 501, "sender=%00", "cited=" + "x" * 5000],
-)
-def test_an_address_that_makes_no_sense(service: Service, query: str) -> None:
+def test_an_address_that_makes_no_sense(service: Service) -> None:
+    queries = ("rule=x", "rule=9999", "order=best", "type=poem", "q=" + "x" * 501, "sender=%00")
+
     async def work(desk: Desk) -> None:
-        answer = await desk.get(f"/review?{query}")
-        assert answer.status_code == 422
-        assert "text/html" in answer.headers["content-type"]
+        for query in (*queries, "cited=" + "x" * 5000):
+            answer = await desk.get(f"/review?{query}")
+            assert answer.status_code == 422, query
+            assert "text/html" in answer.headers["content-type"], query
 
     run(service, "nonsense", work)
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        "type=poem",
-        "confidence=some",
-        "label=x",
-        "state=x",
-        "stale=x",
-        "q=%00",
-        "as_of=soon",
-        "as_of=0001-01-01T00:00%2B14:00",
-    ],
-)
-def test_a_choice_of_memories_that_there_is_not(service: Service, query: str) -> None:
+def test_a_choice_of_memories_that_there_is_not(service: Service) -> None:
+    queries = (
+        *("type=poem", "confidence=some", "label=x", "state=x", "stale=x", "q=%00"),
+        *("as_of=soon", "as_of=0001-01-01T00:00%2B14:00"),
+    )
+
     async def work(desk: Desk) -> None:
-        assert (await desk.get(f"/review/memories?{query}")).status_code == 422
+        for query in queries:
+            assert (await desk.get(f"/review/memories?{query}")).status_code == 422, query
 
     run(service, "nonsense", work)
 

@@ -126,7 +126,7 @@ FILTERS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(wanted=FILTERS, order=st.sampled_from(ORDERS), limit=st.integers(1, 40))
 def test_pages_hold_what_matches_in_order(
     full: tuple[Store, list[PendingMemory]], wanted: dict[str, Any], order: Order, limit: int

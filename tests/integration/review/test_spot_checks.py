@@ -64,7 +64,7 @@ def test_the_share_is_that_of_the_policy_and_can_be_drawn_again() -> None:
 @pytest.mark.on("sqlite")
 def test_what_is_drawn_follows_from_the_log(store: Store) -> None:
     answers = [
-        send(store, f"The lamp of room {n} hangs over table {n * 7}.", rate=0.3).answer for n in range(40)
+        send(store, f"The lamp of room {n} hangs over table {n * 7}.", rate=0.3).answer for n in range(20)
     ]
     with store.read() as connection:
         entries = log.events(connection, frozenset({"ann"}), after=None, limit=200)

@@ -314,7 +314,7 @@ ODD: list[tuple[str, Route, str]] = [
 )
 def test_what_is_no_answer(site: WebServer, kind: type[Forge], path: str, route: Route, code: str) -> None:
     site.routes[path] = route
-    unreachable(read(site, kind=kind, seconds=0.4 if code == "timeout" else 5.0), code)
+    unreachable(read(site, kind=kind, seconds=0.2 if code == "timeout" else 5.0), code)
     assert site.paths() == [f"GET {path}"]
 
 

@@ -130,7 +130,7 @@ def test_what_is_no_answer(
     code: str,
 ) -> None:
     site.routes[path] = route
-    unreachable(read(kind, site, key, seconds=0.4 if code == "timeout" else 5.0), code)
+    unreachable(read(kind, site, key, seconds=0.2 if code == "timeout" else 5.0), code)
     assert site.paths() == [f"GET {path}"]
 
 
@@ -453,7 +453,7 @@ def test_papers_are_asked_for_one_at_a_time_with_a_gap(site: WebServer) -> None:
 
 def test_who_would_wait_too_long_is_told_so(site: WebServer) -> None:
     site.routes[PAPER] = feed()
-    first, second = read_all(Arxiv, site.url, ["arxiv:2101.00001"] * 2, spacing_seconds=600.0, seconds=2.0)
+    first, second = read_all(Arxiv, site.url, ["arxiv:2101.00001"] * 2, spacing_seconds=600.0, seconds=1.0)
     found(first)
     unreachable(second, "timeout")
 

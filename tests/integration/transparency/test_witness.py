@@ -175,8 +175,8 @@ def test_killed_at_any_moment_it_forks_nothing(tmp_path: Path) -> None:
                 else:
                     return  # it holds to the other version
 
-    def kill_as_it_writes(process: subprocess.Popen[str]) -> None:
-        while process.poll() is None:
+    def kill_as_it_writes(process: subprocess.Popen[str], senders: list[threading.Thread]) -> None:
+        while any(each.is_alive() for each in senders):  # who holds to the other version ends by itself
             if signed and writing.exists():
                 process.kill()
 
@@ -185,7 +185,7 @@ def test_killed_at_any_moment_it_forks_nothing(tmp_path: Path) -> None:
             keys.add(str(key))
             work = [threading.Thread(target=send, args=(log, address, process, most)) for log in logs]
             if most == 1_000:
-                work.append(threading.Thread(target=kill_as_it_writes, args=(process,)))
+                work.append(threading.Thread(target=kill_as_it_writes, args=(process, [*work])))
             for each in work:
                 each.start()
             for each in work:

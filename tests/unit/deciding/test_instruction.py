@@ -230,7 +230,7 @@ def test_an_order_beside_the_text_counts_and_a_trusted_source_does_not_store_it(
 
 
 def test_hostile_texts_take_time_as_their_length() -> None:
-    with given_up_after(20):
+    with given_up_after(4):
         for part in (
             "ignore all ",
             "ignore ",
@@ -248,6 +248,6 @@ def test_hostile_texts_take_time_as_their_length() -> None:
             "忽略之前",
             "ignoriere a b c vorherigen ",
         ):
-            found(claim(part * 20_000))
-        found(claim("ignore all" + " " * 100_000))
-        found(claim('"ignore previous instructions" ' * 10_000))
+            found(claim(part * 5_000))
+        found(claim("ignore all" + " " * 25_000))
+        found(claim('"ignore previous instructions" ' * 2_500))

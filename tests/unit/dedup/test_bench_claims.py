@@ -44,7 +44,7 @@ def test_a_planted_claim_is_near_the_one_it_was_made_of(kind: str) -> None:
 
 @pytest.mark.parametrize("flood", FLOODS, ids=lambda flood: str(flood.name))
 def test_no_two_claims_of_a_flood_reach_the_threshold(flood: Flood) -> None:
-    sets = [tokens(text) for text in FloodGenerator(flood, 1).claims(250, THRESHOLD)]
+    sets = [tokens(text) for text in FloodGenerator(flood, 1).claims(120, THRESHOLD)]
     assert not any(alike(one, other, THRESHOLD) for one, other in combinations(sets, 2))
     assert max(len(words) for words in sets) >= flood.words - 2  # the frame may hold a mark of its own
 

@@ -115,7 +115,7 @@ def test_every_pair_by_hand_gets_its_verdict(pair: Pair) -> None:
     assert verdict_of(pair.claim, pair.other) == verdict_of(pair.other, pair.claim) == pair.verdict
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_no_single_contradiction_is_a_duplicate(seed: int) -> None:
     """Of the harmless edits, at most 1 in 500 may come out as a conflict: it is only one item more to review."""
     rng = random.Random(seed)  # noqa: S311 (repeatable on purpose)
@@ -290,10 +290,10 @@ def test_no_opposite_is_a_duplicate(pair: tuple[str, str]) -> None:
     ],
 )
 def test_time_is_linear_in_hostile_texts(one: str, other: str) -> None:
-    """Texts sixteen times as long as any that is taken: a quadratic way would take minutes for them."""
-    size = 16 * 8192
+    """Texts four times as long as any that is taken: a quadratic way would take a minute for them."""
+    size = 4 * 8192
     ours, theirs = (one * size)[:size], "x " + (other * size)[: size - 4] + " y"
-    with given_up_after(6):
+    with given_up_after(1):
         changed_values(ours, theirs, POLICY.values)
 
 

@@ -6,7 +6,7 @@ import random
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vouchgate.ingest.dedup.signature import SignatureKeys, signature_keys
@@ -113,6 +113,7 @@ WIDE = [
 
 
 @pytest.mark.parametrize(("size", "slots"), WIDE)
+@settings(max_examples=30)
 @given(data=st.data())
 def test_members_of_a_wide_template_meet_whenever_they_can_be_partners(
     data: st.DataObject, size: int, slots: int

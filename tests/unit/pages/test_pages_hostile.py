@@ -108,7 +108,7 @@ def test_hostile_text_stays_in_pieces_wherever_it_comes_from(
 def test_a_page_of_the_largest_hostile_claim_has_a_bounded_number_of_pieces(hostile: str) -> None:
     claim = claim_of(hostile[:8192])
     similar = tuple(
-        SimilarMemory(memory_id=f"mem_{n}", similarity=0.6, content=hostile[n:]) for n in range(5)
+        SimilarMemory(memory_id=f"mem_{n}", similarity=0.6, content=hostile[n:]) for n in range(2)
     )
     view = view_of(answer_of(claim), similar=similar)
     assert view.claim_text == hostile[:8192]

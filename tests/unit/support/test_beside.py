@@ -97,7 +97,7 @@ def test_a_claim_that_its_source_states_waits_for_what_goes_with_it(
 _JSON = st.recursive(
     st.text() | st.integers() | st.none(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
-    max_leaves=12,
+    max_leaves=5,
 )
 
 

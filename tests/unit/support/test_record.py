@@ -287,10 +287,10 @@ def test_any_text_gives_parts_and_keeps_its_offsets(text: str) -> None:
         "\x00\x1b[31m<b>",
     ],
 )
-def test_a_record_of_a_million_characters_is_read_in_linear_time(repeated: str) -> None:
+def test_a_record_of_250_000_characters_is_read_in_linear_time(repeated: str) -> None:
     start = "# Keep it\n\n## Options\n\n* Vector\n* Kafka\n\n## Decision\n\n"
-    text = start + repeated * (1_000_000 // len(repeated))
-    with given_up_after(15):
+    text = start + repeated * (250_000 // len(repeated))
+    with given_up_after(3):
         record = read_record(text)
         assert len(record.spoken) == len(text)
         record.told_as_chosen("Logs go to Kafka, " * 400)

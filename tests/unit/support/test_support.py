@@ -377,7 +377,7 @@ def test_a_source_with_the_claim_in_it_is_never_off_topic(one: Pair, other: Pair
     ["word ", "a-b ", "aB1 ", "ADR-1 ", "see #1, ", "5 ms ", "x. ", "é ", "No. ", "foo-a foo-b ", "is not "],
 )
 def test_time_grows_with_the_claim_and_no_faster(piece: str) -> None:
-    """A claim eight times as long as any that is taken: a quadratic way would take minutes for it."""
-    size = 8 * 8192
-    with given_up_after(6):
+    """A claim four times as long as any that is taken: a quadratic way would take a minute for it."""
+    size = 4 * 8192
+    with given_up_after(2):
         compare((piece * size)[:size], (piece * 2000)[:2000])
