@@ -246,6 +246,8 @@ def test_a_flood_of_one_template_is_read_in_small_part(store: Store, monkeypatch
     assert len(texts) == similar.MOST_READ
     assert len(find(store, RETRIES)) == MAX_SHOWN
     before = rows(store)
+    stray = {"owner_id": "ann", "key": 2**63 - 1, "memory_id": "mem_gone"}  # in the last part
+    store.writer.run(["ann"], lambda connection: connection.execute(similar.TABLE.insert(), stray)).result()
     assert upkeep.rebuild_similar(store, "ann", lambda count: None) == len(flood)
     assert rows(store) == before
 
