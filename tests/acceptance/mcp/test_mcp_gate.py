@@ -322,7 +322,7 @@ def test_an_entity_that_grew_since_its_owner_was_asked_is_left(graph: Graph) -> 
 
 
 def test_writes_that_come_together_all_arrive(graph: Graph) -> None:
-    chosen = [next(MADE_UP) for _ in range(16)]
+    chosen = [next(MADE_UP) for _ in range(50)]
     texts = [f"Orders of {name} are rows in PostgreSQL, see ADR-1." for name in chosen]
     calls = [
         ("create_entities", {"entities": [{"name": name, "entityType": "shop", "observations": [text]}]})
