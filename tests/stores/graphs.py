@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -57,6 +58,14 @@ class Graph:
         answer = self.reviewer.post(f"/v1/reviews/{queue_id}/{how}", json={"version": version, **more})
         assert answer.status_code == 200, answer.text
 
+    def hurry(self) -> None:
+        """Has what was tried or leased be due now."""
+        with sqlite3.connect(self.database, timeout=30) as database:
+            database.execute(
+                "UPDATE delivery SET due_at = '2020-01-01 00:00:00.000000' WHERE state = 'waiting'"
+            )
+        database.close()
+
     def delivery(self, place: str) -> dict[str, Any]:
         """The newest delivery to a place."""
         items = self.reviewer.get("/v1/deliveries", params={"limit": 200}).json()["items"]
@@ -77,9 +86,9 @@ def open_graph(site: Site, folder: Path) -> Iterator[Graph]:
     with way_to(site.running.url) as way:
         settings = {"VOUCHGATE_URL": way.url, "VOUCHGATE_TOKEN": token, "MEMORY_FILE_PATH": str(file)}
 
-        def start(*options: str, mode: str = "auto") -> AbstractContextManager[Caller]:
-            given = options or ("--preset", "knowledge-graph")
-            command: list[str | Path] = [*GATE, *given, "--poll", "0.2", "--", NODE, GRAPH_SERVER]
+        def start(*, gate: Sequence[str | Path] = GATE, mode: str = "auto") -> AbstractContextManager[Caller]:
+            given = ["--preset", "knowledge-graph", "--poll", "0.1", "--"]
+            command: list[str | Path] = [*gate, *given, NODE, GRAPH_SERVER]
             return connected(command, folder / "errors", settings, mode=mode, handler=heard)
 
         with start(mode="legacy") as caller:

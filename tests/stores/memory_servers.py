@@ -113,6 +113,19 @@ SAID = "Error: the database is locked, nothing was saved."
 
 
 @dataclass
+class InTurn:
+    """A server that is asked one thing at a time: some read all, change it and write all back."""
+
+    server: Server
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def call(self, tool: str, arguments: Mapping[str, Any]) -> ServerAnswer:
+        """See `Server`."""
+        async with self.turn:
+            return await self.server.call(tool, arguments)
+
+
+@dataclass
 class Lying:
     """A server that does not do what it says: `way` names the lie. `written` are the texts it was told to write."""
 

@@ -13,13 +13,13 @@ from mcp_types import Tool
 
 from tests.acceptance.site import Site, open_site
 from tests.running.service import ALL_SOURCES
-from tests.stores.memory_servers import LIES, STORES, Lying, Store
+from tests.stores.memory_servers import LIES, STORES, InTurn, Lying, Store
 from vouchgate.client import AsyncClient
 from vouchgate.ingest.claims.claim import Source
 from vouchgate.ingest.claims.people import Role
 from vouchgate.mcp.gate.config import load, presets
 from vouchgate.mcp.gate.guessing import ToolRole, guess_role, guess_text
-from vouchgate.mcp.gate.memory_gate import MemoryGate
+from vouchgate.mcp.gate.memory_gate import MemoryGate, Schemas
 from vouchgate.mcp.gate.owner import Owner
 from vouchgate.mcp.gate.pins import Pins
 from vouchgate.mcp.gate.proxy import Downstream, result_of
@@ -57,13 +57,12 @@ async def conform(site: Site, store: Store, programs: Path, folder: Path) -> Non
         downstream.pins.pin_first(list(tools.values()))
         await downstream.tools()
         assert set(load(store.preset, None).write) <= set(tools)
-        for way in ("none", "is slow", *LIES):
-            await one(
-                site,
-                store,
-                downstream,
-                Lying(downstream, tools, frozenset(load(store.preset, None).write), way),
-            )
+        turns, writes = InTurn(downstream), frozenset(load(store.preset, None).write)
+        # Together, as a gate looks for two seconds for what is not there.
+        async with asyncio.TaskGroup() as group:
+            for way in ("none", "is slow", *LIES):
+                lying = Lying(turns, tools, writes, way)
+                group.create_task(one(site, store, downstream.client.schemas, lying))
         await tried(store, downstream, tools)
     finally:
         await downstream.transport.disconnect()  # type: ignore[no-untyped-call]  # of fastmcp
@@ -86,7 +85,7 @@ async def tried(store: Store, downstream: Downstream, tools: Mapping[str, Tool])
     assert bool(asked) is not store.undone
 
 
-async def one(site: Site, store: Store, downstream: Downstream, server: Lying) -> None:
+async def one(site: Site, store: Store, schemas: Schemas, server: Lying) -> None:
     """One text, of an owner of its own."""
     owner, name = site.owner(), f"mill-{server.way.replace(' ', '-')}"
     text = f"The {name} grinds 40 sacks of oats"
@@ -99,7 +98,7 @@ async def one(site: Site, store: Store, downstream: Downstream, server: Lying) -
             asked.append(request.url.path.rpartition("/")[2])
 
         client._http.event_hooks = {"request": [note]}
-        gate = MemoryGate(client, server, config, downstream.client.schemas, Owner(client, owner))
+        gate = MemoryGate(client, server, config, schemas, Owner(client, owner))
         tool, arguments = store.write(name, text)
         answer = result_of(await gate.write(tool, arguments))
         told = str(answer.content)
@@ -109,7 +108,7 @@ async def one(site: Site, store: Store, downstream: Downstream, server: Lying) -
             assert "Written" not in told, (server.way, told)
             assert len(server.written) <= 1, server.way
             return
-        assert text in (await downstream.call(*store.look(name))).text, (server.way, told)
+        assert text in (await server.server.call(*store.look(name))).text, (server.way, told)
         assert [each["state"] for each in (answer.meta or {})["vouchgate/verdicts"]] == ["written"], told
         assert len(server.written) == 1, server.written  # sent again, it might be there twice
         # Whose memory it is is asked once; where a tool is told how to replace, what its owner agreed to.
@@ -127,7 +126,7 @@ async def one(site: Site, store: Store, downstream: Downstream, server: Lying) -
         if store.undone:
             assert removal["state"] == "delivered", removal
             try:
-                shown = (await downstream.call(*store.look(name))).text
+                shown = (await server.server.call(*store.look(name))).text
             except Exception as error:  # noqa: BLE001  (some say so in an error)
                 shown = str(error)
             assert text not in shown

@@ -110,7 +110,7 @@ def exact_store(
     store.close()
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(claims=near_claims(), groups=st.lists(st.integers(1, 5), min_size=10, max_size=10))
 def test_every_decision_is_the_one_of_brute_force(
     exact_store: tuple[Store, float], claims: list[tuple[str, bool]], groups: list[int]

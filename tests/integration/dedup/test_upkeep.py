@@ -11,7 +11,7 @@ from sqlalchemy import Connection, delete, insert, select, update
 
 from tests.claims import NOW, examined, submission_of
 from tests.integration.dedup.test_dedup_templates import flood
-from tests.integration.dedup.test_reindex import OWNERS, ROOM, THERE, assert_exact, fill, in_force, rows
+from tests.integration.dedup.test_reindex import OWNERS, ROOM, THERE, assert_exact, in_force, rows
 from tests.reviews import index_tails, queue_of, reviewer, stored
 from vouchgate.ingest.dedup.signature import signature_keys
 from vouchgate.storage.claims import memories
@@ -189,8 +189,8 @@ def test_text_that_was_changed_by_hand(filled: Store) -> None:
 
 def test_while_another_index_is_built(filled: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its rows are none too many; those that belong to no item are, and the old one's go in peace."""
-    monkeypatch.setattr(reindexing, "BATCH", 60)
-    monkeypatch.setattr(reindexing, "CLEAN_BATCH", 300)
+    monkeypatch.setattr(reindexing, "BATCH", 40)
+    monkeypatch.setattr(reindexing, "CLEAN_BATCH", 200)
     monkeypatch.setattr(reindexing, "REST", 0.0)
     seen: list[int] = []
 
@@ -211,9 +211,8 @@ def test_while_another_index_is_built(filled: Store, monkeypatch: pytest.MonkeyP
     assert_exact(filled, THERE)
 
 
-def test_repair_while_claims_come_in(store: Store) -> None:
+def test_repair_while_claims_come_in(filled: Store) -> None:
     """Rows vanish and strays appear while three owners send, and repair runs again and again."""
-    fill(store, 20)
     enough = threading.Event()
     sent: list[str] = []
     failed: list[BaseException] = []
@@ -225,7 +224,7 @@ def test_repair_while_claims_come_in(store: Store) -> None:
                     if enough.is_set():
                         return
                     one = examined(content, owner_id=owner_id, under=ROOM)
-                    assert isinstance(store.writer.submit(submission_of(one)).result(), Decided)
+                    assert isinstance(filled.writer.submit(submission_of(one)).result(), Decided)
                     sent.append(content)
         except BaseException as error:  # noqa: BLE001  (told below, in the thread of the test)
             failed.append(error)
@@ -234,12 +233,12 @@ def test_repair_while_claims_come_in(store: Store) -> None:
     thread.start()
     try:
         for number in range(1, 5):
-            key, item_id = first(store)
-            damage(store, lambda c, k=key, i=item_id: drop_row(c, k, i))  # type: ignore[misc]
+            key, item_id = first(filled)
+            damage(filled, lambda c, k=key, i=item_id: drop_row(c, k, i))  # type: ignore[misc]
             stray = {"owner_id": "bob", "key": number, "item_id": item_id, "generation": 1}
-            damage(store, lambda c, row=stray: c.execute(insert(KEYS), row))  # type: ignore[misc]
+            damage(filled, lambda c, row=stray: c.execute(insert(KEYS), row))  # type: ignore[misc]
             before = len(sent)
-            done, left = upkeep.repair(store)
+            done, left = upkeep.repair(filled)
             assert left.faults == 0
             assert done == {FaultKind.STRAY: 1, FaultKind.MISSING: 1}
             assert len(sent) > before  # it went on meanwhile
@@ -247,23 +246,21 @@ def test_repair_while_claims_come_in(store: Store) -> None:
         enough.set()
         thread.join()
     assert not failed
-    assert_exact(store, HERE)
+    assert_exact(filled, HERE)
 
 
-def test_the_similar_index_is_made_anew(store: Store) -> None:
-    fill(store, 20)
-
+def test_the_similar_index_is_made_anew(filled: Store) -> None:
     def kept() -> list[tuple[object, ...]]:
-        index_tails(store)
-        with store.read() as connection:
+        index_tails(filled)
+        with filled.read() as connection:
             return sorted(map(tuple, connection.execute(select(similar.TABLE))))
 
     before = kept()
     told: list[int] = []
     stray = {"owner_id": "ann", "key": 1, "memory_id": "mem_no"}
-    damage(store, lambda c: c.execute(insert(similar.TABLE), stray))
-    damage(store, lambda c: c.execute(delete(similar.TABLE).where(similar.TABLE.c.owner_id == "bob")))
-    assert upkeep.rebuild_similar(store, "bob", told.append) == told[-1] > 0
+    damage(filled, lambda c: c.execute(insert(similar.TABLE), stray))
+    damage(filled, lambda c: c.execute(delete(similar.TABLE).where(similar.TABLE.c.owner_id == "bob")))
+    assert upkeep.rebuild_similar(filled, "bob", told.append) == told[-1] > 0
     assert kept() == sorted([*before, ("ann", 1, "mem_no")])
-    assert upkeep.rebuild_similar(store, None, told.append) == told[-1]
+    assert upkeep.rebuild_similar(filled, None, told.append) == told[-1]
     assert kept() == before

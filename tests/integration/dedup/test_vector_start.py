@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import uuid
@@ -49,17 +50,24 @@ def test_versions_name_the_vectors() -> None:
             Embedder("b", broken)
 
 
-def test_nothing_of_it_is_loaded_under_jaccard(tmp_path: Path) -> None:
+def test_a_service_loads_nothing_of_it_under_jaccard_nor_alembic_for_an_up_to_date_database(
+    migrated_file: Path, tmp_path: Path
+) -> None:
     program = (
         "import sys\n"
         "from vouchgate.service import open_service\n"
         "from vouchgate.settings import Settings\n"
-        f"with open_service(Settings(database_url='sqlite:///{tmp_path}/a.db')) as service:\n"
-        "    loaded = {'sqlite_vec', 'tokenizers', 'safetensors'}\n"
-        "    loaded |= {'vouchgate.embedding.paraphraser', 'vouchgate.embedding.minilm'}\n"
-        "    assert not loaded & set(sys.modules), loaded & set(sys.modules)\n"
+        "for url in sys.argv[1:]:\n"
+        "    with open_service(Settings(database_url=url)):\n"
+        "        print('alembic' in sys.modules)\n"
+        "loaded = {'sqlite_vec', 'tokenizers', 'safetensors'}\n"
+        "loaded |= {'vouchgate.embedding.paraphraser', 'vouchgate.embedding.minilm'}\n"
+        "assert not loaded & set(sys.modules), loaded & set(sys.modules)\n"
     )
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+    whole = shutil.copyfile(migrated_file, tmp_path / "whole.db")
+    urls = [f"sqlite:///{whole}", f"sqlite:///{tmp_path / 'new.db'}"]
+    said = subprocess.check_output([sys.executable, "-c", program, *urls], text=True, timeout=60)
+    assert said == "False\nTrue\n"
 
 
 def test_a_user_who_may_not_make_the_extension_is_told(postgresql: Postgresql) -> None:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sqlite3
-import subprocess
-import sys
 import threading
 from fractions import Fraction
 from pathlib import Path
@@ -76,22 +73,6 @@ def test_the_revisions_by_file_names_are_those_that_alembic_reads() -> None:
     script = ScriptDirectory.from_config(config)
     assert revisions() == [revision.revision for revision in script.walk_revisions()][::-1]
     assert script.get_heads() == [revisions()[-1]]
-
-
-def test_opening_a_database_that_is_up_to_date_does_without_alembic(
-    migrated_file: Path, tmp_path: Path
-) -> None:
-    opens = (
-        "import sys; from fractions import Fraction; from vouchgate.storage.store import Store\n"
-        "for url in sys.argv[1:]:\n"
-        "    Store.open(url, threshold=Fraction(23, 25)).close(); print('alembic' in sys.modules)"
-    )
-    whole = shutil.copyfile(migrated_file, tmp_path / "whole.db")
-    urls = [f"sqlite:///{whole}", f"sqlite:///{tmp_path / 'new.db'}"]
-    said = subprocess.run(
-        [sys.executable, "-c", opens, *urls], capture_output=True, text=True, check=True, timeout=60
-    ).stdout
-    assert said == "False\nTrue\n"
 
 
 def test_webhooks_made_before_there_were_events_are_told_as_they_were(empty_database_url: str) -> None:

@@ -325,7 +325,10 @@ def test_the_commands(
     ) == ("Erased again: 0.\n")
 
 
-def test_retention_erases_what_is_over_its_time(store: Store, tmp_path: Path) -> None:
+def test_retention_erases_what_is_over_its_time(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scrub, "_WAIT_SECONDS", 0.1)
     keeps = Policy.model_validate(
         policy().model_dump() | {"retention": {"rejected_days": 30, "blocked_days": 7, "idempotency_days": 3}}
     )

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import itertools
 import json
+import random
 import sqlite3
-import subprocess
-import sys
+import time
+from contextlib import suppress
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from multiprocessing.connection import Connection as PipeConnection
 from pathlib import Path
 
 import pytest
@@ -17,6 +20,7 @@ from sqlalchemy import Connection, text
 
 from tests.claims import NOW, examined, submission_of
 from tests.conftest import THRESHOLD
+from tests.running.processes import FORKED
 from vouchgate.gate import signing
 from vouchgate.gate.signing import LogKeyError, LogSigner, open_signer
 from vouchgate.ingest.claims.modes import Mode, ModeSwitch
@@ -33,7 +37,7 @@ from vouchgate.storage.engine import writing
 from vouchgate.storage.log import chain, keys, tree, tree_check
 from vouchgate.storage.log.tree import TreeMoved
 from vouchgate.storage.store import Store
-from vouchgate.workers import runner
+from vouchgate.workers import runner, sequencer
 from vouchgate.workers.sequencer import Sequencer, SequencerResult
 
 SOON = timedelta(seconds=2)
@@ -179,10 +183,10 @@ def test_a_tree_that_was_not_only_added_to_is_not_signed(
     restored.close()
     with writing(store._engine) as connection:
         connection.execute(text("UPDATE log_tile SET hashes = zeroblob(32) WHERE level = 1"))
-    sequencer = Sequencer(store, signer)
+    watched = Sequencer(store, signer)
     store_claims(store, "Lamp 5 is white.")
-    asyncio.run(sequencer.job.run_once(NOW + 4 * SOON))
-    assert "not those that were signed" in sequencer.problems()[0]
+    asyncio.run(watched.job.run_once(NOW + 4 * SOON))
+    assert "not those that were signed" in watched.problems()[0]
 
 
 @pytest.mark.on("sqlite")
@@ -257,52 +261,38 @@ def test_no_way_of_altering_the_tree_passes(store: Store, tmp_path: Path) -> Non
         assert any(says in sentence for sentence in found), (statement, found)
 
 
-KILLED = """
-import asyncio, json, os, random, signal, sys, time
-from datetime import UTC, datetime
-from tests.claims import examined, submission_of
-from tests.conftest import THRESHOLD
-from vouchgate.gate.signing import open_signer
-from vouchgate.settings import Settings
-from vouchgate.storage.store import Store
-from vouchgate.workers import sequencer
-
-url, key = sys.argv[1:]
-sequencer.LEASE_SECONDS, sequencer.PAUSE = 0.01, sequencer.PAUSE * 0
-
-def work(number, ready):
+def go_on(url: str, key: str, number: int, tell: PipeConnection) -> None:
+    """Claims, and turns of the sequencer, for ever; says which checkpoints were published."""
+    sequencer.LEASE_SECONDS, sequencer.PAUSE = 0.01, timedelta(0)
     store = Store.open(url, threshold=THRESHOLD)
-    signer = open_signer(Settings(log_key=key), store, datetime.now(UTC))
-    job = sequencer.Sequencer(store, signer).job
-    for count in range(100_000):
-        store.writer.submit(submission_of(examined(f"Lamp {number}x{count} hangs there."))).result(60)
+    job = Sequencer(store, open_signer(Settings(log_key=key), store, datetime.now(UTC))).job
+    for count in itertools.count():
+        store_claims(store, f"Lamp {number}x{count} hangs there.")
         asyncio.run(job.run_once(datetime.now(UTC)))
         with store.read() as connection:
-            seen = sequencer.tree.last_checkpoint(connection, published=True)[1].split("\\n")[1:3]
-        # One write: it is killed before a line or after it, never inside.
-        os.write(1, json.dumps(seen).encode() + b"\\n")
-        os.write(ready, b".")
-
-for number in range(6):
-    begun, ready = os.pipe()
-    child = os.fork()
-    if not child:
-        work(number, ready)
-    os.read(begun, 1)
-    time.sleep(random.uniform(0, 0.1))
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-"""
+            last = tree.last_checkpoint(connection, published=True)
+        assert last is not None
+        tell.send(tuple(last[1].split("\n")[1:3]))  # one write: it is killed before or after it
 
 
 @pytest.mark.on("sqlite")
 def test_killed_at_any_moment_it_loses_and_forks_nothing(
     store: Store, database_url: str, tmp_path: Path
 ) -> None:
-    command = [sys.executable, "-c", KILLED, database_url, str(tmp_path / "key")]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
-    seen = {tuple(json.loads(line)) for line in done.stdout.splitlines()}
-    assert len(seen) > 3, done.stderr
+    seen = set[tuple[str, str]]()
+    for number in range(6):
+        told, tell = FORKED.Pipe(duplex=False)
+        process = FORKED.Process(target=go_on, args=(database_url, str(tmp_path / "key"), number, tell))
+        process.start()
+        tell.close()
+        seen.add(told.recv())
+        time.sleep(random.uniform(0, 0.1))  # noqa: S311
+        process.kill()
+        process.join()
+        with told, suppress(EOFError):
+            while True:
+                seen.add(told.recv())
+    assert len(seen) > 3
     at = NOW + timedelta(days=3_650)
     turn(store, open_signer(settings_of(store, tmp_path), store, at), at)
     assert problems(store) == []
