@@ -6,18 +6,16 @@ from pathlib import Path
 
 from vouchgate.ingest.net import client
 from vouchgate.ingest.net.hosts import HostLimits
-from vouchgate.ingest.scoring.sites import is_public_suffix
 from vouchgate.server import processes
 
 TIMES = 10  # as short
 
 
 def make_haste() -> None:
-    """From now on the programs that are forked from this process ask a site of this machine again sooner, and start a
-    worker again sooner. How long they wait stays in proportion."""
+    """From now on this program asks a site of this machine again sooner, and starts a worker again sooner. How long it
+    waits stays in proportion."""
     processes.PAUSE_SECONDS /= TIMES
     client.HostLimits = _Hasty  # type: ignore[attr-defined,assignment]
-    is_public_suffix("org")  # of ten thousand, read at the first time
 
 
 class _Hasty(HostLimits):

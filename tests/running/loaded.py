@@ -18,7 +18,6 @@ from pydantic import BaseModel
 
 from tests.running.authorities import share_authorities
 from tests.running.grammars import put_off_grammars
-from tests.running.haste import make_haste
 from tests.running.pages import share_page_readers
 from tests.running.patience import be_patient
 from tests.running.phrases import share_phrases
@@ -30,6 +29,7 @@ from vouchgate import cli
 from vouchgate.cli.app import commands
 from vouchgate.ingest.claims.people import Role
 from vouchgate.ingest.data.policy_file import load_policy
+from vouchgate.ingest.scoring.sites import is_public_suffix
 from vouchgate.server.app import create_app
 from vouchgate.server.processes import LATE
 from vouchgate.service import open_service
@@ -107,6 +107,7 @@ for needed in (
     "vouchgate.mcp.serving",
     "pytest",
     "hypothesis",
+    "tests.running.haste",
     "tests.running.racers",
     "tests.mailing",
     "tests.rechecking",
@@ -115,9 +116,9 @@ for needed in (
     if not needed.endswith("__main__"):
         importlib.import_module(needed)
 be_patient()
-make_haste()
 commands()
 load_policy()
+is_public_suffix("org")  # of ten thousand, read at the first time
 share_authorities()
 share_page_readers()
 share_phrases()

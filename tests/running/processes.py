@@ -131,6 +131,9 @@ def _run(
     if "PYTHONPATH" in environment:
         sys.path[:0] = environment["PYTHONPATH"].split(os.pathsep)
     util.spawnv_passfds = _forked  # type: ignore[assignment]  # called with these alone
+    from tests.running.haste import make_haste
+
+    make_haste()
     runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 
