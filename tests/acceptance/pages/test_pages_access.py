@@ -113,14 +113,17 @@ def test_pages_have_no_serious_fault_stand_still_and_are_reached_by_the_keyboard
     for window in (desk, phone):
         window.expect("status of 404")
         sign_in(site, window, owner)
-    for path in pages_of(site, owner, waiting):
-        for window in (desk, phone):
+    paths = pages_of(site, owner, waiting)
+    # The others are opened on a phone where their claims are hostile.
+    alone = [path for path in paths[1:] if path not in ("/review/memories", "/review/history")]
+    for path in paths:
+        for window in (desk, phone) if path in alone else (desk,):
             assert moved(window.go(path)) == [], path
             assert overflow(window.page) == 0, (path, widest(window.page))
         assert desk.page.locator("h1").count() == 1, path
         open_details(desk.page)
         inspect(desk.page)
-        walk(desk.page)
+        walk(desk.page, past_header=path != paths[0])
     assert UNGROUNDED in {one.rule for one in waiting}
 
 
@@ -220,18 +223,20 @@ def test_the_keyboard_is_led_past_what_is_the_same_and_gets_the_focus_back(
     assert page.locator("#badge").get_attribute("data-waiting") == count
 
 
-def walk(page: Page) -> None:
+def walk(page: Page, past_header: bool = False) -> None:
     """Goes through a page with the tab key: every control is met, in the order of the page, and each shows that it
-    has the focus and is not hidden behind anything."""
+    has the focus and is not hidden behind anything. `past_header` begins with the last control of what stands over
+    every page."""
     open_details(page)
     page.evaluate(
-        """() => {
+        """pastHeader => {
             const controls = 'a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex="0"]';
             const there = node => node.checkVisibility() && !node.disabled;
             const all = [...document.querySelectorAll(controls)].filter(there);
             // Of the choices of a group one stop is enough: the arrow keys lead to the others.
             window.testStops = all.filter((node, at) => node.type !== 'radio' || all.findIndex(
                 other => other.type === 'radio' && other.name === node.name && other.form === node.form) === at);
+            if (pastHeader) window.testStops.splice(0, window.testStops.findLastIndex(node => node.closest('header')));
             window.testStops[0].focus();
             // What is beside the list is another claim's when the last row of the list is left.
             const follow = number => {
@@ -267,13 +272,14 @@ def walk(page: Page) -> None:
             };
             addEventListener('keyup', event => { if (event.key === 'Tab') tell(); });
             tell();
-        }"""
+        }""",
+        past_header,
     )
     pressed = 0
     while True:
         told = page.evaluate("window.testTold")
         for number, (count, problem) in enumerate(told):
-            assert count >= 2
+            assert count >= 2 - past_header
             assert problem is None, (page.url, number, problem)
         left = told[-1][0] - len(told)
         if left <= 0:
