@@ -18,6 +18,7 @@ from pydantic import BaseModel
 
 from tests.running.authorities import share_authorities
 from tests.running.grammars import put_off_grammars
+from tests.running.large_pages import use_large_pages
 from tests.running.pages import share_page_readers
 from tests.running.patience import be_patient
 from tests.running.phrases import share_phrases
@@ -136,3 +137,4 @@ for thread in threading.enumerate():
     if thread is not threading.main_thread():
         thread.join()  # of the threads that answered; a fork has none
 gc.freeze()  # nobody who is forked from here looks through it for garbage, which would copy all of its memory
+use_large_pages()
