@@ -12,12 +12,14 @@ import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
+from typing import Any
 
 import httpx
 from pydantic import BaseModel
 
 from tests.running.authorities import share_authorities
 from tests.running.grammars import put_off_grammars
+from tests.running.large_pages import use_large_pages
 from tests.running.pages import share_page_readers
 from tests.running.patience import be_patient
 from tests.running.phrases import share_phrases
@@ -26,7 +28,7 @@ from tests.running.routes import share_routes
 from tests.running.service import ALL_SOURCES, make_token
 from tests.running.statements import share_statements
 from vouchgate import cli
-from vouchgate.cli.app import commands
+from vouchgate.cli.app import command_for, commands
 from vouchgate.ingest.claims.people import Role
 from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.ingest.scoring.sites import is_public_suffix
@@ -75,6 +77,15 @@ def _models(base: type[BaseModel] = BaseModel) -> Iterator[type[BaseModel]]:
         yield from _models(model)
 
 
+def _prepare(command: Any) -> None:
+    """What a command, and those below it, reads its words with: each makes it when it is asked for."""
+    for parameter in command.get_params(command.context_class(command)):
+        if hasattr(parameter, "get_runtime_param"):
+            parameter.get_runtime_param()
+    for below in getattr(command, "commands", {}).values():
+        _prepare(below)
+
+
 # What is stored, what waits, and what waits with a page that cannot be read.
 CLAIMS = [
     {"content": content, "memory_type": "fact", "source": source, "citations": citations}
@@ -99,12 +110,14 @@ for needed in (
     "numpy",
     "psycopg",
     "sqlalchemy.dialects.postgresql.psycopg",
+    "typer._click._textwrap",
     "uvicorn.lifespan.on",
     "uvicorn.loops.uvloop",
     "uvicorn.protocols.http.httptools_impl",
     "uvicorn.protocols.websockets.websockets_sansio_impl",
     "vouchgate.mcp.gate.proxy",
     "vouchgate.mcp.serving",
+    "vouchgate.storage.log.tree_check",
     "pytest",
     "hypothesis",
     "tests.running.haste",
@@ -116,7 +129,9 @@ for needed in (
     if not needed.endswith("__main__"):
         importlib.import_module(needed)
 be_patient()
-commands()
+_prepare(commands())
+for name in commands().commands:  # type: ignore[attr-defined]
+    _prepare(command_for(name))
 load_policy()
 is_public_suffix("org")  # of ten thousand, read at the first time
 share_authorities()
@@ -136,3 +151,4 @@ for thread in threading.enumerate():
     if thread is not threading.main_thread():
         thread.join()  # of the threads that answered; a fork has none
 gc.freeze()  # nobody who is forked from here looks through it for garbage, which would copy all of its memory
+use_large_pages()

@@ -523,6 +523,7 @@ def commands() -> Callable[..., Any]:
     return typer.main.get_command(app)
 
 
+@cache
 def command_for(name: str) -> Callable[..., Any]:
     """What runs the command of that name, without the others; of every command where a group, an option or nothing has
     the name."""

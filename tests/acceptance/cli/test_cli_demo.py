@@ -38,6 +38,9 @@ COMMANDS = [
 ]
 
 
+COLOUR = re.compile(r"\x1b\[[\d;]*3[1-3]m")
+
+
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("demo")
@@ -109,15 +112,13 @@ def is_plain(text: str, width: int) -> None:
     assert max(map(len, text.splitlines())) <= width
 
 
-@pytest.mark.parametrize("no_color", [False, True])
-def test_a_terminal_gets_styles_and_no_color_is_respected(no_color: bool, tmp_path: Path) -> None:
+def test_a_terminal_gets_styles(tmp_path: Path) -> None:
     theirs, ours = pty.openpty()
-    environment = {"COLUMNS": "100", "TERM": "xterm-256color", **({"NO_COLOR": "1"} if no_color else {})}
     with Path(os.devnull).open() as nothing, tempfile.TemporaryFile() as errors:
         program = Program(
             ["demo", "--once"],
             directory=tmp_path,
-            environment=clean_environment(environment),
+            environment=clean_environment({"COLUMNS": "100", "TERM": "xterm-256color"}),
             streams=(nothing, ours, errors),
         )
         os.close(ours)
@@ -125,8 +126,7 @@ def test_a_terminal_gets_styles_and_no_color_is_respected(no_color: bool, tmp_pa
         assert program.wait(120) == 0
         errors.seek(0)
         assert errors.read() == b""
-    coloured = re.search(r"\x1b\[[\d;]*3[1-3]m", written)
-    assert bool(coloured) is not no_color
+    assert COLOUR.search(written)
     assert "\x1b[1" in written
 
 
@@ -142,21 +142,28 @@ def read_all(descriptor: int) -> str:
 
 
 def test_it_keeps_serving_with_a_reviewer_s_token_until_it_is_stopped(tmp_path: Path) -> None:
-    with subprocess.Popen(
-        [*PROGRAM, "demo"],
-        cwd=tmp_path,
-        env=clean_environment({"COLUMNS": "80"}),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdout is not None
+    """In a terminal that shows no colours."""
+    theirs, ours = pty.openpty()
+    settings = {"COLUMNS": "80", "TERM": "xterm-256color", "NO_COLOR": "1"}
+    with (
+        subprocess.Popen(
+            [*PROGRAM, "demo"],
+            cwd=tmp_path,
+            env=clean_environment(settings),
+            stdout=ours,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as process,
+        os.fdopen(theirs, newline="") as terminal,
+    ):
+        os.close(ours)
         try:
             printed = ""
             while "review show" not in printed:
-                line = process.stdout.readline()
-                assert line, process.communicate()[1]
-                printed += line
+                printed += terminal.readline()
+            assert "\x1b[1" in printed
+            assert not COLOUR.search(printed)
+            printed = re.sub(r"\x1b\[[\d;]*m", "", printed).replace("\r\n", "\n")
             is_plain(printed.partition("Look further")[0], 80)
             address = re.search(r"http://127\.0\.0\.1:\d+", printed)
             token = TOKEN.search(printed)

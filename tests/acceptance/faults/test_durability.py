@@ -59,7 +59,7 @@ def test_a_killed_service_keeps_all_it_answered_and_leaves_nothing_half_written(
         for number in SIGNALS:
             with serve(database_url, policy=roomy) as running:
                 where.set(running.url)
-                load.wait_for(dice.randint(10, 80))
+                load.wait_for(dice.randint(10, 40))
                 # That was just after an answer; let it be any moment of the next transactions.
                 time.sleep(dice.uniform(0, 0.03))
                 running.process.send_signal(number)
@@ -88,10 +88,10 @@ def test_a_database_server_that_crashes_under_load_costs_answers_but_nothing_ans
     load = start_load(database_url, where)
     with serve(database_url, policy=roomy) as running, load:
         where.set(running.url)
-        load.wait_for(40)
+        load.wait_for(25)
         postgresql.crash()
         postgresql.start()
-        load.wait_for(40)
+        load.wait_for(25)
         # A server that is back soon enough may have cost no answer: this one stays away until it has.
         before, until = len(load.ledger.refused), time.monotonic() + 120
         postgresql.crash()

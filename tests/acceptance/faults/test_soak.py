@@ -30,7 +30,7 @@ def test_everything_holds_while_all_of_it_is_killed_and_nothing_passes_for_it_th
         ("sqlite", f"sqlite:///{tmp_path}/vouchgate.db", None),
         ("postgresql", postgresql.url(name), postgresql),
     ]
-    for soak in run(Options(seconds=15, rate=3, anew=False), databases, tmp_path):
+    for soak in run(Options(seconds=15, rate=1.5, anew=False), databases, tmp_path):
         assert soak.broken == {}, "\n".join(soak.report())
         assert {how for _, how in soak.gauges.marks} >= set(soak.ways)
         assert soak.gauges.loaded()

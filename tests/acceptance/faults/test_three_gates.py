@@ -103,10 +103,10 @@ def test_three_gates_are_one_and_the_last_one_left_does_what_the_others_did(gate
         for load in loads:
             stack.enter_context(load)
         for load in loads:
-            load.wait_for(40)
+            load.wait_for(25)
         gates.kill(0)
         for load in loads:
-            load.wait_for(20)
+            load.wait_for(12)
         ledgers = [load.finish() for load in loads]
     kept, broken = look(gates.url)
     assert broken == []

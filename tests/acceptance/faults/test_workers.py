@@ -285,8 +285,8 @@ def test_load_on_all_workers_has_no_lock_error(database_url: str, folder: Path) 
 
         def send(number: int) -> list[int]:
             found = []
-            for turn in range(40):
-                one = 100 + (turn + number * 7) % 40
+            for turn in range(24):
+                one = 100 + (turn + number * 7) % 24
                 reply = callers[number].send("POST", "/v1/claims", claim(one, "ann", "user"))
                 assert reply is not None
                 found.append(reply.status)
@@ -295,6 +295,6 @@ def test_load_on_all_workers_has_no_lock_error(database_url: str, folder: Path) 
         with ThreadPoolExecutor(len(callers)) as pool:
             answers = Counter(status for found in pool.map(send, range(12)) for status in found)
         place.close()
-        assert answers == {201: 40, 409: 440}
-        assert counted(running) == 480
+        assert answers == {201: 24, 409: 264}
+        assert counted(running) == 288
     assert look(database_url)[1] == []
