@@ -46,6 +46,9 @@ share_plugins()
 share_signatures()
 share_statements()
 
+# What the tests' server does against a power cut, which nothing here can play, and for databases that live for long.
+_UNNEEDED = ("fsync", "full_page_writes", "autovacuum")
+
 # Stops the server when its standard input ends: at the end of the session, or when the test process dies.
 _STOPPER = """
 import os, pathlib, shutil, signal, sys, time
@@ -183,6 +186,9 @@ def postgresql() -> Iterator[Postgresql]:
         start_new_session=True,
     )
     try:
+        for setting in _UNNEEDED:
+            server.run(f"ALTER SYSTEM SET {setting} = off")
+        server.run("SELECT pg_reload_conf()")
         server.run("CREATE DATABASE migrated")
         _make(server.url("migrated"))
         yield server

@@ -91,7 +91,7 @@ def _hear(
 ) -> None:
     worker = running[connection]
     try:
-        said, given = connection.recv()
+        reports, begun = connection.recv()
     except (EOFError, ConnectionError):
         del running[connection]
         connection.close()
@@ -99,18 +99,18 @@ def _hear(
         if not worker.told_to_stop:
             _fork(session, files, running, worker.number)
         return
-    if said == "next":
+    _report(session.config, worker, reports)
+    if begun is None:
         _tell(connection, worker, next(left, None))
     else:
-        _report(session.config, worker, given)
+        nodeid, location = worker.at = begun
+        session.config.hook.pytest_runtest_logstart(nodeid=nodeid, location=location)
 
 
-def _report(config: pytest.Config, worker: Worker, given: Any) -> None:
+def _report(config: pytest.Config, worker: Worker, reports: Sequence[Any]) -> None:
     if worker.at is None:
-        nodeid, location = worker.at = given
-        config.hook.pytest_runtest_logstart(nodeid=nodeid, location=location)
         return
-    for data in given:
+    for data in reports:
         report = config.hook.pytest_report_from_serializable(config=config, data=data)
         config.hook.pytest_runtest_logreport(report=report)
     nodeid, location = worker.at
@@ -195,7 +195,7 @@ def _run(session: pytest.Session, files: Sequence[File], told: Connection) -> No
     session.config.pluginmanager.register(sending)
     try:
         while True:
-            told.send(("next", None))
+            sending.ask()
             if (number := told.recv()) is None:
                 return
             items = files[number]
@@ -216,13 +216,18 @@ class _Sending:
         self._reports: list[Any] = []
 
     def pytest_runtest_logstart(self, nodeid: str, location: tuple[str, int | None, str]) -> None:
-        self._told.send(("begun", (nodeid, location)))
+        self._told.send((self._done(), (nodeid, location)))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self._reports.append(
             self._config.hook.pytest_report_to_serializable(config=self._config, report=report)
         )
 
-    def pytest_runtest_logfinish(self) -> None:
-        self._told.send(("done", self._reports))
-        self._reports = []
+    def ask(self) -> None:
+        """For the file to run next."""
+        self._told.send((self._done(), None))
+
+    def _done(self) -> list[Any]:
+        """What the test before came to, which is told with what comes next: each word costs both processes time."""
+        reports, self._reports = self._reports, []
+        return reports

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -106,15 +106,37 @@ def _run(look: Look, check: Check) -> None:
         look.note(Kind.ALTERED, check.__name__, "?", why=why)
 
 
-def _policies(connection: Connection) -> tuple[dict[str, Any], list[Difference]]:
+class _Policies(Mapping[str, Any]):
+    """Policies by digest. Each is long, and few are asked for: it is read when it is."""
+
+    def __init__(self, documents: Mapping[str, str]) -> None:
+        self._documents = documents
+        self._read: dict[str, Any] = {}
+
+    def __getitem__(self, digest: str) -> Any:
+        if digest not in self._read:
+            self._read[digest] = from_json(self._documents[digest])
+        return self._read[digest]
+
+    def __contains__(self, digest: object) -> bool:
+        return digest in self._documents
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._documents)
+
+    def __len__(self) -> int:
+        return len(self._documents)
+
+
+def _policies(connection: Connection) -> tuple[_Policies, list[Difference]]:
     """The policies that are what their digest says, and differences of the others."""
     good, bad = {}, []
     for row in connection.execute(select(POLICY.c.digest, POLICY.c.document)):
         if hashlib.sha256(row.document.encode()).hexdigest() == row.digest:
-            good[row.digest] = from_json(row.document)
+            good[row.digest] = row.document
         else:
             bad.append(Difference(Kind.ALTERED, "policy", SERVICE_OWNER, row.digest, "document"))
-    return good, bad
+    return _Policies(good), bad
 
 
 def _owners(connection: Connection) -> list[str]:

@@ -41,7 +41,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="limits of proce
 @pytest.fixture(scope="module")
 def extractor() -> Iterator[Extractor]:
     """One for all tests that leave it as it was: each of its processes loads for half a second."""
-    made = Extractor(seconds=2)
+    made = Extractor(seconds=3)
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("VOUCHGATE_GITHUB_TOKEN", "secret-token")
         yield made
@@ -124,7 +124,7 @@ def test_a_page_that_hangs_costs_only_itself(extractor: Extractor) -> None:
             assert (await read(extractor, GOOD)).title == "Queues"
             await asyncio.sleep(0.05)
             ticks += 1
-        with pytest.raises(NotRead, match="longer than 2 s") as caught:
+        with pytest.raises(NotRead, match="longer than 3 s") as caught:
             hanging.result()
         assert caught.value.code == "odd_answer"
         assert ticks > 1  # the loop and the other process went on
@@ -277,7 +277,7 @@ from vouchgate.ingest.sources.web.extractor import Extractor
 from vouchgate.ingest.sources.web.page import ContentKind
 
 async def main():
-    extractor = Extractor(seconds=2)
+    extractor = Extractor(seconds=3)
     body = b"<title>t</title><p>words</p>"
     await extractor.read(body, ContentKind.HTML, url="https://a.example/", content_type="", now=datetime.now(UTC))
     asyncio.create_task(extractor.read(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.running.hangs import given_up_after
@@ -125,6 +125,7 @@ def test_without_a_word_to_look_for_the_beginning_is_taken(claim: str) -> None:
     assert EXCERPT_CHARACTERS - LONGEST < len(excerpt) <= EXCERPT_CHARACTERS
 
 
+@settings(max_examples=50)
 @given(
     st.lists(
         st.sampled_from([*_FILLER[:20], "Parcels wait.\n", "| x | 45 |\n", "\n\n", "é. ", "漢字。"]),
