@@ -13,7 +13,7 @@ def given_up_after(seconds: float) -> Iterator[None]:
     """Raises TimeoutError in the block once this process has spent so many seconds of processor time in it.
 
     Not for measuring: the block gets far more work than the program ever does, so much that it takes a second or less
-    when it grows with the length of a text, and minutes when it grows with the square. What else the machine does
+    when it grows with the length of a text, and far longer when it grows with the square. What else the machine does
     counts for nothing. Only in the main thread, as all signals.
     """
 

@@ -131,7 +131,7 @@ def _run(
     if "PYTHONPATH" in environment:
         sys.path[:0] = environment["PYTHONPATH"].split(os.pathsep)
     util.spawnv_passfds = _forked  # type: ignore[assignment]  # called with these alone
-    from tests.running.haste import make_haste
+    from tests.running.haste import make_haste  # who starts programs need not load it
 
     make_haste()
     runpy.run_module(module, run_name="__main__", alter_sys=True)

@@ -102,7 +102,7 @@ class Look:
 
     connection: Connection
     owner_id: str
-    policies: Mapping[str, Any]  # by digest, those that are what their digest says
+    policies: Mapping[str, str]  # documents by digest, those that are what their digest says
     uncovered: Counter[str]
     differences: list[Difference] = field(default_factory=list)
     seen: int = 0

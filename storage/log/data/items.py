@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import timedelta
+from functools import lru_cache
 from typing import Any
 
+from pydantic_core import from_json
 from sqlalchemy import Row, Table, select
 
 from vouchgate.ingest.claims.log import Action
@@ -110,7 +112,7 @@ def _says(look: Look, row: Row[Any], first: tuple[Any, Any], now: tuple[Any, Any
         if (number := number_of(answer)) is not None:
             expected["rule"] = number
     if (policy := look.policies.get(then["policy_digest"])) is not None:
-        expected["expires_at"] = queued.created_at + timedelta(days=policy["queue"]["expire_days"])
+        expected["expires_at"] = queued.created_at + timedelta(days=_expire_days(policy))
     waits_again = time_of(then["evidence"]["capture_time"]) != queued.created_at
     if waits_again:
         look.uncovered["who sent, and why waits, what a standing ruling had decided"] += 1
@@ -125,6 +127,13 @@ def _says(look: Look, row: Row[Any], first: tuple[Any, Any], now: tuple[Any, Any
                 expected["reason"] = answer["reason"]
     look.compare("pending", key, row, expected)
     return None
+
+
+@lru_cache
+def _expire_days(policy: str) -> float:
+    """What a policy's document says of the queue; it is long, and the same for most items."""
+    days: float = from_json(policy)["queue"]["expire_days"]
+    return days
 
 
 def _may_be_explained(answer: Any) -> bool:

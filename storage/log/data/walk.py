@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from typing import Any
 
-from pydantic_core import from_json
 from sqlalchemy import Connection, Table, select, union
 
 from vouchgate.storage.claims import records
@@ -106,29 +104,7 @@ def _run(look: Look, check: Check) -> None:
         look.note(Kind.ALTERED, check.__name__, "?", why=why)
 
 
-class _Policies(Mapping[str, Any]):
-    """Policies by digest. Each is long, and few are asked for: it is read when it is."""
-
-    def __init__(self, documents: Mapping[str, str]) -> None:
-        self._documents = documents
-        self._read: dict[str, Any] = {}
-
-    def __getitem__(self, digest: str) -> Any:
-        if digest not in self._read:
-            self._read[digest] = from_json(self._documents[digest])
-        return self._read[digest]
-
-    def __contains__(self, digest: object) -> bool:
-        return digest in self._documents
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._documents)
-
-    def __len__(self) -> int:
-        return len(self._documents)
-
-
-def _policies(connection: Connection) -> tuple[_Policies, list[Difference]]:
+def _policies(connection: Connection) -> tuple[dict[str, str], list[Difference]]:
     """The policies that are what their digest says, and differences of the others."""
     good, bad = {}, []
     for row in connection.execute(select(POLICY.c.digest, POLICY.c.document)):
@@ -136,7 +112,7 @@ def _policies(connection: Connection) -> tuple[_Policies, list[Difference]]:
             good[row.digest] = row.document
         else:
             bad.append(Difference(Kind.ALTERED, "policy", SERVICE_OWNER, row.digest, "document"))
-    return _Policies(good), bad
+    return good, bad
 
 
 def _owners(connection: Connection) -> list[str]:
