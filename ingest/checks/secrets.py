@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from vouchgate.ingest.check import Check, describe_matches
@@ -42,7 +43,7 @@ class _Kind:
 
 
 class SecretDetector:
-    """Finds credentials in texts. Thread-safe; build it once."""
+    """Finds credentials in texts. Thread-safe; `secret_detector` is the one of this process."""
 
     def __init__(self) -> None:
         raw = read_data("secrets.toml")
@@ -114,6 +115,12 @@ class SecretDetector:
 _STANDS_FOR_ONE = frozenset(
     {"pass", "passwd", "password", "pw", "pwd", "secret", "token", "key", "apikey", "word"}
 )
+
+
+@cache
+def secret_detector() -> SecretDetector:
+    """The detector, built when it is first asked for."""
+    return SecretDetector()
 
 
 def _kind(entry: dict[str, Any]) -> _Kind:

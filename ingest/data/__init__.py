@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import tomllib
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 from typing import Any
 
 
+@lru_cache(maxsize=4)  # several modules that are loaded one after another take their lists from one file
 def read_data(name: str) -> dict[str, Any]:
-    """What is in the file of that name."""
+    """What is in the file of that name; nobody changes it."""
     return tomllib.loads(resources.files(__name__).joinpath(name).read_text("utf-8"))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import deepcopy
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -46,7 +47,7 @@ def _built_in() -> Policy:
 
 
 def _load_policy(path: Path | None) -> Policy:
-    built_in = read_data("policy.toml")
+    built_in = deepcopy(read_data("policy.toml"))
     presets = built_in.pop("presets")
     built_in["values"] = read_data("values.toml")
     over: dict[str, Any] = {}

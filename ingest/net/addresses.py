@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from urllib.parse import quote, urljoin
 
 import idna
@@ -294,10 +295,17 @@ class AddressRules:
 
 def load_rules(allowed: Sequence[Opening] = (), extra_ports: frozenset[int] = frozenset()) -> AddressRules:
     """The rules of `ingest/data/outbound.toml`, with what the settings and the policy open."""
+    special, internal = _never_public()
+    return AddressRules(special, internal, tuple(allowed), PORTS | extra_ports)
+
+
+@cache
+def _never_public() -> tuple[tuple[tuple[Network, str], ...], frozenset[str]]:
+    """Networks with what they are, and names."""
     raw = read_data("outbound.toml")
     special = tuple(
         (ipaddress.ip_network(network), kind)
         for kind, networks in raw["networks"].items()
         for network in networks
     )
-    return AddressRules(special, frozenset(raw["names"]["internal"]), tuple(allowed), PORTS | extra_ports)
+    return special, frozenset(raw["names"]["internal"])

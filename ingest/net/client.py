@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from functools import partial
+from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -93,6 +93,11 @@ class _Ask:
     follow: bool
 
 
+@cache
+def _user_agent() -> str:
+    return f"vouchgate/{version('vouchgate')}"
+
+
 class Outbound:
     """Fetches http(s) URLs that an agent chose, from public addresses only, within bounds of time and size.
 
@@ -121,7 +126,7 @@ class Outbound:
         self._hosts = HostLimits(per_host, spacing_seconds, shared)
         self._tls = tls  # None: made when it is first needed, for it takes time
         self._dial = dial
-        self._agent = f"vouchgate/{version('vouchgate')}"
+        self._agent = _user_agent()
 
     def opened_to(self, openings: Sequence[Opening]) -> Outbound:
         """The same client, with the same turns at each host, for requests that may reach these networks and no others

@@ -12,11 +12,10 @@ from dataclasses import replace
 from datetime import datetime
 from email.message import EmailMessage
 from email.policy import SMTP
-from functools import cache
 from html import escape
 from urllib.parse import urlsplit
 
-from vouchgate.ingest.checks.secrets import SecretDetector, mask
+from vouchgate.ingest.checks.secrets import mask, secret_detector
 from vouchgate.review.digests.text import DigestFigures, digest_text, has_news, item_address
 from vouchgate.review.pages.wording.text import plain_line
 
@@ -86,13 +85,8 @@ def _linked(text: str, links: set[str]) -> str:
 
 def _masked(figures: DigestFigures) -> DigestFigures:
     """With masks over credentials: what waits may be older than the check that finds them."""
-    find = _detector().find
+    find = secret_detector().find
     first = [
         item.model_copy(update={"content": mask(item.content, find(item.content))}) for item in figures.first
     ]
     return replace(figures, first=first)
-
-
-@cache
-def _detector() -> SecretDetector:
-    return SecretDetector()

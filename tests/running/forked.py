@@ -6,6 +6,7 @@ through with a file asks for the next, in the order of the rooms.
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import sys
@@ -174,6 +175,7 @@ def _become(config: pytest.Config, number: int) -> None:
     writes on the terminal."""
     random.seed()
     share()
+    gc.set_threshold(50_000, 20, 20)  # as the commands have it: garbage is looked for less often
     capture = config.pluginmanager.getplugin("capturemanager")
     assert capture is not None
     capture.stop_global_capturing()

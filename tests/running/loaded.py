@@ -41,15 +41,19 @@ from vouchgate.web.session import COOKIE
 
 
 async def ask(database_url: str) -> None:
-    """Has a service do once what most tests have theirs do: what is made at the first time is made then, and FastAPI
-    looks at all routes. Nobody is told what it answers."""
+    """Has a service do once what most tests have theirs do, its jobs too: what is made at the first time is made then,
+    and FastAPI looks at all routes. Nobody is told what it answers."""
     with open_service(load_settings({}, database_url=database_url, offline=True)) as service:
         agent = make_token(database_url, Role.AGENT, ["first"], sources=ALL_SOURCES)
         reviewer = make_token(database_url, Role.REVIEWER, ["first"])
         session = sessions.start(service.store, reviewer, now=datetime.now(UTC))
         assert isinstance(session, str)
-        transport = httpx.ASGITransport(create_app(service), raise_app_exceptions=False)
-        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+        app = create_app(service)
+        transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+        async with (
+            app.router.lifespan_context(app),
+            httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client,
+        ):
             client.headers["Authorization"] = f"Bearer {agent}"
             for body in CLAIMS:
                 await client.post("/v1/claims", json=body)

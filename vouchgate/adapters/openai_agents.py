@@ -21,7 +21,7 @@ except ImportError as missing:
 
 from vouchgate.adapters.rendering import Unrenderable
 from vouchgate.client import AsyncClient, Client, VouchgateError
-from vouchgate.ingest.checks.secrets import SecretDetector
+from vouchgate.ingest.checks.secrets import secret_detector
 from vouchgate.ingest.claims.decision import ValidationResult
 from vouchgate.ingest.claims.memory import Memory
 from vouchgate.ingest.language.unseen import hidden_in
@@ -84,7 +84,7 @@ class GatedSession(SessionABC):
         self._client = client
         self._drop = unvouched == "drop"
         self._user_id = user_id
-        self._secrets = SecretDetector()
+        self._secrets = secret_detector()
         self._looked_at: set[bytes] = set()  # digests of texts as they may be read
 
     @property

@@ -21,7 +21,7 @@ from vouchgate.gate.paraphrases import ParaphraseLookup
 from vouchgate.ingest.check import NOTHING_NEAR
 from vouchgate.ingest.checks.hedge import HedgeDetector
 from vouchgate.ingest.checks.personal import PersonalDataDetector
-from vouchgate.ingest.checks.secrets import SecretDetector, mask
+from vouchgate.ingest.checks.secrets import mask, secret_detector
 from vouchgate.ingest.citations import TooManyCitations
 from vouchgate.ingest.claims.citation import Citation
 from vouchgate.ingest.claims.claim import Claim, SecretMatch, Source, Verdict
@@ -97,7 +97,7 @@ class Examiner:
         `harvest` are the places, in order, where what a claim does not cite is looked for."""
         self.policy = policy
         self.detector = HedgeDetector(policy.lexicon)
-        self.secrets = SecretDetector()
+        self.secrets = secret_detector()
         self._masked = PersonalDataDetector(policy.personal_data.kinds("mask"))
         self._sources = sources
         self._weigh = partial(weigh, judge, neighbours=neighbours, model=entailment)

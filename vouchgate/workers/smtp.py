@@ -146,14 +146,17 @@ class Handover:
 
     def _connect(self) -> smtplib.SMTP:
         server, name = self._server, self._sender.rpartition("@")[2]
-        tls = self._tls or public_authorities()
         if server.tls is Tls.FROM_THE_START:
+            tls = self._authorities()
             return smtplib.SMTP_SSL(server.host, server.port, name, timeout=STEP_SECONDS, context=tls)
         smtp = smtplib.SMTP(server.host, server.port, name, timeout=STEP_SECONDS)
         self._smtp = smtp
         if server.tls is Tls.STARTTLS:
-            _expect(smtp.starttls(context=tls), "STARTTLS")
+            _expect(smtp.starttls(context=self._authorities()), "STARTTLS")
         return smtp
+
+    def _authorities(self) -> ssl.SSLContext:
+        return self._tls or public_authorities()
 
     def _sign_in(self, smtp: smtplib.SMTP) -> None:
         smtp.ehlo_or_helo_if_needed()

@@ -10,6 +10,7 @@ import re
 import unicodedata
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from vouchgate.ingest.claims.frozen import Frozen
@@ -69,6 +70,7 @@ class Soft404Words(Frozen):
     needs_script: tuple[str, ...]
 
 
+@cache
 def load_words() -> Soft404Words:
     """The built-in lists."""
     return Soft404Words.model_validate(read_data("soft404.toml"))

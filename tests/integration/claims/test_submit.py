@@ -314,7 +314,9 @@ def test_a_lower_threshold_counts_what_was_stored_under_another(database_url: st
 def test_statements_do_not_grow_with_the_claims_of_an_owner(store: Store) -> None:
     counts = []
     every = Policy.model_validate(policy().model_dump() | {"spot_checks": {"rate": 1.0}})
-    for size in (2, 64):  # powers of two: on SQLite other sizes are written in a few pieces
+    # Powers of two: on SQLite other sizes are written in a few pieces. And no 64 in all, with which the log would be
+    # long enough for a transaction that puts its end into the similar index.
+    for size in (2, 32):
         waits = [
             submission_of(
                 examined(

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from tests.unit.secrets.credentials import HARMLESS, HEX, UPPER, VALUES, made, pem
 from vouchgate.cli.demo.samples import SAMPLES
 from vouchgate.gate.masking import mask_claim
-from vouchgate.ingest.checks.secrets import SecretDetector, judge, mask
+from vouchgate.ingest.checks.secrets import judge, mask, secret_detector
 from vouchgate.ingest.claims.claim import SecretMatch, Verdict
 from vouchgate.ingest.claims.texts import CONTENT
 from vouchgate.wire import ClaimIn
 
 HERE = Path(__file__).parent
-DETECTOR = SecretDetector()
+DETECTOR = secret_detector()
 SAID = "We found that {} is what the old host uses."
 
 
