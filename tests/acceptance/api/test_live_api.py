@@ -14,6 +14,7 @@ from typing import Any
 
 import httpx
 import pytest
+from starlette.types import Message, Receive, Scope, Send
 
 from tests.acceptance.site import Site, queue
 from tests.running.patience import until
@@ -120,14 +121,24 @@ def test_a_page_hears_no_more_once_its_token_is_revoked(database_url: str) -> No
         with open_service(Settings(database_url=database_url, offline=True)) as service:
             app = create_app(service)
             app.state.hub = Hub(service.store, look_seconds=0.02, heartbeat_seconds=0.05)
+            beats = asyncio.Event()
+
+            async def noting(scope: Scope, receive: Receive, send: Send) -> None:
+                async def sending(message: Message) -> None:
+                    if b"still there" in message.get("body", b""):
+                        beats.set()
+                    await send(message)
+
+                await app(scope, receive, sending)
+
             page = httpx.AsyncClient(
-                transport=httpx.ASGITransport(app=app),
+                transport=httpx.ASGITransport(app=noting),
                 base_url="http://gate",
                 headers=signed_in(service.store, token),
             )
             async with page:
                 stream = asyncio.create_task(page.get("/review/events"))  # answered when it has ended
-                await asyncio.wait([stream], timeout=0.5)
+                await asyncio.wait_for(beats.wait(), 120)
                 assert not stream.done()
                 token_id = token.split("_")[1]
                 await asyncio.to_thread(
