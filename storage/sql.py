@@ -116,22 +116,6 @@ def fetch(connection: Connection, statement: str, parameters: tuple[Any, ...] | 
     return run(connection, statement, parameters, rows=True)
 
 
-def in_one_row(statement: str, width: int) -> str:
-    """A statement for SQLite as one that gives all of its rows, of so many columns of texts and whole numbers, as one.
-
-    The driver lets go of the interpreter for each row, and waits until it has it again: beside threads that compute,
-    a hundred rows took longer than to find them.
-    """
-    columns = ", ".join(f"c{number}" for number in range(width))
-    return f"WITH r ({columns}) AS ({statement}) SELECT json_group_array(json_array({columns})) FROM r"  # noqa: S608
-
-
-def fetch_one_row(connection: Connection, statement: str, parameters: tuple[Any, ...]) -> list[Any]:
-    """The rows of a statement that was written by `in_one_row`. Raises DBAPIError."""
-    found: list[Any] = json.loads(fetch(connection, statement, parameters)[0][0])
-    return found
-
-
 def run(
     connection: Connection,
     statement: str,

@@ -15,7 +15,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from vouchgate.storage.sql import fetch, fetch_one_row, in_one_row
+from vouchgate.storage.sql import fetch
 
 _STATEMENT = """
     WITH hit AS MATERIALIZED (SELECT k.owner_id, k.key, k.item_id FROM {keys} {where} LIMIT {most})
@@ -45,15 +45,12 @@ def _statement(wanted: str, where: str, most: str, items: str, joined: str) -> s
 _JOINED = {"sqlite": "group_concat(key)", "postgresql": "string_agg(CAST(key AS text), ',')"}
 # CROSS JOIN makes SQLite start with the keys, never with a table.
 _ONE_OWNER = {
-    "sqlite": in_one_row(
-        _statement(
-            "json_each(?2) AS w CROSS JOIN {} AS k ON k.owner_id = ?1 AND k.key = w.value",
-            "",
-            "?3",
-            "?4",
-            _JOINED["sqlite"],
-        ),
-        7,
+    "sqlite": _statement(
+        "json_each(?2) AS w CROSS JOIN {} AS k ON k.owner_id = ?1 AND k.key = w.value",
+        "",
+        "?3",
+        "?4",
+        _JOINED["sqlite"],
     ),
     "postgresql": _statement(
         "{} AS k",
@@ -64,16 +61,13 @@ _ONE_OWNER = {
     ),
 }
 _MANY_OWNERS = {
-    "sqlite": in_one_row(
-        _statement(
-            "json_each(?1) AS o CROSS JOIN json_each(o.value) AS w "
-            "CROSS JOIN {} AS k ON k.owner_id = o.key AND k.key = w.value",
-            "",
-            "?2",
-            "?3",
-            _JOINED["sqlite"],
-        ),
-        7,
+    "sqlite": _statement(
+        "json_each(?1) AS o CROSS JOIN json_each(o.value) AS w "
+        "CROSS JOIN {} AS k ON k.owner_id = o.key AND k.key = w.value",
+        "",
+        "?2",
+        "?3",
+        _JOINED["sqlite"],
     ),
     "postgresql": _statement(
         "unnest(%(owner)s::text[], %(keys)s::bigint[]) AS w (owner_id, key) "
@@ -94,13 +88,13 @@ def fetch_rows(
     if len(wanted) == 1:
         ((owner_id, keys),) = wanted.items()
         if sqlite:
-            return fetch_one_row(connection, _ONE_OWNER["sqlite"], (owner_id, json.dumps(keys), most, items))
+            return fetch(connection, _ONE_OWNER["sqlite"], (owner_id, json.dumps(keys), most, items))
         # Written out, because the driver takes as long to make an array of numbers as the server to use it.
         flat = f"{{{','.join(map(str, keys))}}}"
         one = {"owner": owner_id, "keys": flat, "most": most, "items": items}
         return fetch(connection, _ONE_OWNER["postgresql"], one)
     if sqlite:
-        return fetch_one_row(connection, _MANY_OWNERS["sqlite"], (json.dumps(wanted), most, items))
+        return fetch(connection, _MANY_OWNERS["sqlite"], (json.dumps(wanted), most, items))
     pairs = [(owner_id, key) for owner_id, keys in wanted.items() for key in keys]
     many = {"owner": [owner_id for owner_id, _ in pairs], "keys": [key for _, key in pairs]}
     return fetch(connection, _MANY_OWNERS["postgresql"], many | {"most": most, "items": items})

@@ -31,7 +31,7 @@ from vouchgate.ingest.dedup.similar import band_keys
 from vouchgate.storage.dedup.window import Candidate
 from vouchgate.storage.identity.owners import TABLE as OWNER
 from vouchgate.storage.identity.owners import OwnerState
-from vouchgate.storage.sql import BulkInsert, among, fetch, fetch_one_row, in_one_row, time_of
+from vouchgate.storage.sql import BulkInsert, among, fetch, time_of
 from vouchgate.storage.tables.claims import MemoryRow, SimilarKeyRow
 
 log = logging.getLogger(__name__)
@@ -61,14 +61,11 @@ _PLAIN = frozenset(
 # The newest ids of each (owner, key), and the texts of (owner, id). CROSS JOIN makes SQLite start with what is
 # asked, and its IN is looked up once a key.
 _NEWEST = {
-    "sqlite": in_one_row(
-        """
+    "sqlite": """
         SELECT o.key, w.value, k.memory_id FROM json_each(?1) AS o CROSS JOIN json_each(o.value) AS w
         CROSS JOIN similar_key AS k ON k.owner_id = o.key AND k.key = w.value AND k.memory_id IN (
             SELECT memory_id FROM similar_key WHERE owner_id = o.key AND key = w.value
             ORDER BY memory_id DESC LIMIT ?2)""",
-        3,
-    ),
     "postgresql": """
         SELECT w.owner_id, w.key, k.memory_id
         FROM unnest(%(owner)s::text[], %(value)s::bigint[]) AS w (owner_id, key) CROSS JOIN LATERAL (
@@ -76,13 +73,10 @@ _NEWEST = {
             ORDER BY memory_id DESC LIMIT %(most)s) AS k""",
 }
 _TEXTS = {
-    "sqlite": in_one_row(
-        """
+    "sqlite": """
         SELECT m.owner_id, m.id, m.memory_type, m.content, m.validity_horizon
         FROM json_each(?1) AS o CROSS JOIN json_each(o.value) AS w
         CROSS JOIN memory AS m ON m.owner_id = o.key AND m.id = w.value AND m.status = 'active'""",
-        5,
-    ),
     "postgresql": """
         SELECT m.owner_id, m.id, m.memory_type, m.content, m.validity_horizon
         FROM unnest(%(owner)s::text[], %(value)s::text[]) AS w (owner_id, id)
@@ -298,7 +292,7 @@ def _of_owners(
 ) -> list[Any]:
     """The rows of one look-up for values of several owners, at most so many for each where it says."""
     if connection.dialect.name == "sqlite":
-        return fetch_one_row(connection, statements["sqlite"], (json.dumps(wanted), *most))
+        return fetch(connection, statements["sqlite"], (json.dumps(wanted), *most))
     pairs = [(owner, value) for owner, values in wanted.items() for value in values]
     owners, values = [owner for owner, _ in pairs], [value for _, value in pairs]
     asked = {"owner": owners, "value": values} | dict(zip(("most",), most, strict=False))

@@ -64,7 +64,6 @@ class Sources:
         self._folders = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="corpus")
         self._turns = Turns(max(1, threads // 2), threads)
         self._turns_in_folders = Turns(max(1, threads // 2), threads)
-        self._starts = Turns(1, 1)
 
     def close(self) -> None:
         """Waits for git readings, those of corpora, and look-ups under way."""
@@ -109,8 +108,6 @@ class Sources:
         if source is None:
             detail = f"{citation.value} is outside the repositories, and nothing else is asked here."
             return Unreachable(citation=citation, code="offline", detail=detail)
-        async with self._starts.of(asking()):
-            await asyncio.sleep(0)  # others are answered between two that begin: a claim may cite many
         if self._kept is not None and not fresh:
             known = await self._kept.get(citation.key, self._clock())
             if known is not None:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.hostile import hostile, local
 from vouchgate.ingest.citations import parse_citation
-from vouchgate.ingest.claims.citation import Citation, CitationType
+from vouchgate.ingest.claims.citation import CitationType
 from vouchgate.ingest.claims.source import SourceReading, Unreachable
 from vouchgate.ingest.sources.answers import utc_now
 from vouchgate.ingest.sources.git.source import GitSource
@@ -46,31 +46,3 @@ def test_whoever_waits_when_it_ends_is_told_that_nobody_knows(tmp_path: Path) ->
     for reading in readings:
         assert isinstance(reading, Unreachable)
         assert (reading.code, "ending" in reading.detail) == ("timeout", True)
-
-
-def test_others_are_answered_between_the_first_steps_of_many(tmp_path: Path) -> None:
-    rounds, begun = 0, list[int]()
-
-    class Noting:
-        async def read(self, citation: Citation) -> SourceReading:
-            begun.append(rounds)
-            return Unreachable(citation=citation, code="offline", detail="It is only noted.")
-
-    async def others() -> None:
-        nonlocal rounds
-        while True:
-            rounds += 1
-            await asyncio.sleep(0)
-
-    async def main() -> None:
-        going = asyncio.create_task(others())
-        cited = [parse_citation(f"https://example.org/{number}") for number in range(50)]
-        await asyncio.gather(*map(sources.read, cited))
-        going.cancel()
-
-    sources = Sources(GitSource([tmp_path], ["docs"]), {CitationType.URL: Noting()})
-    try:
-        asyncio.run(main())
-    finally:
-        sources.close()
-    assert len(set(begun)) == len(begun) == 50
