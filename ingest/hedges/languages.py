@@ -41,10 +41,10 @@ def hedges_in(text: str, languages: Mapping[str, Language]) -> list[HedgeMatch]:
 
 def _of(language: Language, sentence: str) -> Iterator[_Found]:
     """The hedges of one sentence, without those that lie in what only looks like one."""
-    plain = [match.span() for match in language.patterns[PLAIN].finditer(sentence)]
+    found = language.find_hedges(sentence)
+    plain = found.get(PLAIN, [])
     for category in HedgeCategory:
-        for match in language.patterns[category].finditer(sentence):
-            start, end = match.span()
+        for start, end in found.get(category, ()):
             if not any(begin <= start and end <= stop for begin, stop in plain):
                 yield start, end, category
 

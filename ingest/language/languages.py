@@ -8,7 +8,7 @@ are looked for anywhere in the text.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from typing import Annotated
 
@@ -35,6 +35,36 @@ _BEGINS, _ENDS = r"(?<![^\W_]|[#@/])(?<!\w-)(?<![^\W_]_)", r"(?![^\W_]|-\w|_[^\W
 _ANCHORS = {"^": r"\A[\W_]*", "$": r"(?=[\W_]*\Z)", "?": r"(?=[^?]*\?[\W_]*\Z)"}
 
 
+class Phrase:
+    """A regular expression, made when it is first needed: those of a language together take a tenth of a second, and
+    most texts need few of them."""
+
+    def __init__(self, kind: str, pattern: str, needs: Sequence[str]) -> None:
+        self.kind = kind
+        self.pattern = pattern
+        self.needs = needs  # one of these is in each text that it matches, as the empty one is
+
+    @cached_property
+    def made(self) -> re.Pattern[str]:
+        """What finds it."""
+        return re.compile(self.pattern)
+
+
+def _spans(phrases: Sequence[Phrase], text: str) -> Iterator[tuple[int, int]]:
+    """Where one of them is, as one expression would find them that has them all, in this order."""
+    found = [(phrase, phrase.made.search(text)) for phrase in phrases]
+    matches = [(match.start(), at, match) for at, (_, match) in enumerate(found) if match]
+    while matches:
+        _, _, first = min(matches, key=lambda each: each[:2])
+        yield first.span()
+        place = max(first.end(), first.start() + 1)
+        matches = [
+            (again.start(), at, again)
+            for start, at, match in matches
+            if (again := match if start >= place else phrases[at].made.search(text, place))
+        ]
+
+
 Table = Annotated[dict[str, tuple[str, ...]], Field(default_factory=dict)]
 
 
@@ -52,13 +82,38 @@ class Language(Frozen):
     endings: str = ""  # of such a script: a class of letters that say nothing in a comparison
     gloss: Table  # English words to those that say the same
 
+    def find_hedges(self, sentence: str) -> dict[str, list[tuple[int, int]]]:
+        """Where the hedges of each category are, and what only looks like one, in a sentence in small letters. Raises
+        ValueError naming what cannot be read."""
+        folded = sentence.translate(self._folds)
+        able = {at for word, places in self._needing.items() if word in folded for at in places}
+        of_kinds: dict[str, list[Phrase]] = {}
+        for at in sorted(able):
+            of_kinds.setdefault(self.phrases[at].kind, []).append(self.phrases[at])
+        return {kind: list(_spans(phrases, sentence)) for kind, phrases in of_kinds.items()}
+
     @cached_property
-    def patterns(self) -> Mapping[str, re.Pattern[str]]:
-        """What finds the hedges of each category, and what only looks like one, in a sentence in small letters. Made
-        when it is first asked for, which takes a tenth of a second. Raises ValueError naming what cannot be read."""
+    def phrases(self) -> tuple[Phrase, ...]:
+        """Those of all categories, longer ones first. Raises ValueError naming what cannot be read."""
         if unknown := self.hedges.keys() - {*HedgeCategory, PLAIN}:
             raise ValueError(f"hedges: there is no category {min(unknown)!r}")
-        return {kind: self._pattern(self.hedges.get(kind, ())) for kind in (*HedgeCategory, PLAIN)}
+        read = [(kind, *self._phrase(each)) for kind, phrases in self.hedges.items() for each in phrases]
+        read.sort(key=lambda each: len(each[1]), reverse=True)
+        bounds = ("", "") if self.letters else (_BEGINS, _ENDS)
+        return tuple(Phrase(kind, f"(?:{each})".join(bounds), needs) for kind, each, needs in read)
+
+    @cached_property
+    def _needing(self) -> Mapping[str, Sequence[int]]:
+        """The phrases, by their places, that each word is needed for."""
+        found: dict[str, list[int]] = {}
+        for at, phrase in enumerate(self.phrases):
+            for word in phrase.needs:
+                found.setdefault(word, []).append(at)
+        return found
+
+    @cached_property
+    def _folds(self) -> dict[int, str]:
+        return str.maketrans(self.spellings)
 
     @cached_property
     def quotes(self) -> re.Pattern[str]:
@@ -84,13 +139,14 @@ class Language(Frozen):
         return re.compile(rf"(?<!\w)(?P<form>{forms})|(?:{_FIGURES})(?!\w)|{_JOINED}"), meanings
 
     def _pattern(self, phrases: Iterable[str]) -> re.Pattern[str]:
-        whole = "|".join(sorted(map(self._phrase, phrases), key=len, reverse=True)) or r"(?!)"
+        made = (self._phrase(each)[0] for each in phrases)
+        whole = "|".join(sorted(made, key=len, reverse=True)) or r"(?!)"
         return re.compile(whole if self.letters else f"{_BEGINS}(?:{whole}){_ENDS}")
 
-    def _phrase(self, phrase: str) -> str:
-        """A phrase as a regular expression. Raises ValueError naming it."""
+    def _phrase(self, phrase: str) -> tuple[str, Sequence[str]]:
+        """A phrase as a regular expression, and the words of which it needs one. Raises ValueError naming it."""
         gap = _UNSPACED_GAP if self.letters else _SPACED_GAP % self._joint
-        pieces, joint, elements = [], "", 0
+        pieces, joint, elements = [], "", list[Sequence[str]]()
         for part in phrase.split():
             if part in _ANCHORS:
                 pieces.append(_ANCHORS[part])
@@ -104,10 +160,23 @@ class Language(Frozen):
                 pieces.append(f"(?:{joint}{body})?" if joint else f"(?:{body}{self._joint})?")
             else:
                 pieces.append(joint + self._element(part, phrase))
-                joint, elements = self._joint, elements + 1
+                joint = self._joint
+                elements.append(self._needed(part))
         if not elements:
             raise ValueError(f"phrase {phrase!r} would match no words at all")
-        return "".join(pieces)
+        # The element with the longest words is in the fewest texts.
+        return "".join(pieces), max(elements, key=lambda words: min(map(len, words)))
+
+    def _needed(self, part: str) -> Sequence[str]:
+        """For each word of an element the longest piece of it that has to be there as it is, folded; empty for none."""
+        words = (word for each in part.split("|") for word in self._words(each))
+        return ["" if word == "#" else self._longest_piece(word) for word in words]
+
+    def _longest_piece(self, word: str) -> str:
+        return max(re.split(r"[*_ ]", word.removeprefix("=")), key=len).translate(self._folds)
+
+    def _words(self, each: str) -> Sequence[str]:
+        return self.words.get(each[1:-1], ()) if each.startswith("{") else (each,)
 
     @property
     def _joint(self) -> str:
@@ -116,7 +185,7 @@ class Language(Frozen):
     def _element(self, part: str, phrase: str) -> str:
         found: list[str] = []
         for each in part.split("|"):
-            words = self.words.get(each[1:-1], ()) if each.startswith("{") else (each,)
+            words = self._words(each)
             if not all(words) or not words:
                 raise ValueError(f"phrase {phrase!r}: {each!r} is no word and no word list")
             for word in words:

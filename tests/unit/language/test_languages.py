@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from random import Random
+
 import pytest
 
 from tests.running.hangs import given_up_after
@@ -107,7 +110,7 @@ def test_a_policy_of_before_reads_a_text_as_it_did_then() -> None:
 @pytest.mark.parametrize("code", load_languages())
 def test_every_file_reads_and_tells_its_language(code: str) -> None:
     language = load_languages()[code]
-    assert set(language.patterns) > set(language.hedges) - {"plain"}
+    assert {phrase.kind for phrase in language.phrases} == set(language.hedges)
     assert language.quotes.pattern != "(?!)"
     assert language.glossary[1]
 
@@ -123,7 +126,7 @@ def test_every_file_reads_and_tells_its_language(code: str) -> None:
 )
 def test_what_cannot_be_read_is_named(phrases: dict[str, tuple[str, ...]], why: str) -> None:
     with pytest.raises(ValueError, match=why):
-        assert Language.model_validate({"name": "Other", "hedges": phrases}).patterns
+        assert Language.model_validate({"name": "Other", "hedges": phrases}).phrases
 
 
 def test_a_language_is_a_table_of_words() -> None:
@@ -133,11 +136,34 @@ def test_a_language_is_a_table_of_words() -> None:
         "hedges": {"personal_speculation": ["{ik} ... denk*"]},
     }
     other = Language.model_validate({**made, "words": {"ik": ["ik", "wij"]}})
-    pattern = other.patterns["personal_speculation"]
-    assert [match.group() for match in pattern.finditer("wij hebben lang denkende. ik, denk")] == [
-        "wij hebben lang denkende"
-    ]
+    text = "wij hebben lang denkende. ik, denk"
+    ((start, end),) = other.find_hedges(text)["personal_speculation"]
+    assert text[start:end] == "wij hebben lang denkende"
     assert hedges_in("Ich glaube das.", {}) == []
+
+
+@pytest.mark.parametrize("code", ["de", "ja"])
+def test_phrases_are_found_as_by_one_expression_that_has_them_all(code: str) -> None:
+    language, chosen = load_languages()[code], Random(code)  # noqa: S311  (no secret)
+    whole = {
+        kind: re.compile("|".join(phrase.pattern for phrase in language.phrases if phrase.kind == kind))
+        for kind in language.hedges
+    }
+    phrases = [phrase for of_kind in language.hedges.values() for phrase in of_kind]
+    plain = [each for each in phrases if not set("{^$?.#") & set(each)]
+    words = [part.split("|")[0] for each in plain for part in each.split()]
+    found = 0
+    for _ in range(300):
+        parts = chosen.choices(plain, k=2) + chosen.choices(words, k=6)
+        chosen.shuffle(parts)
+        text = (
+            ("" if language.letters else " ").join(parts).replace("|", " ").replace("_", " ").replace("=", "")
+        )
+        expected = {kind: [match.span() for match in one.finditer(text)] for kind, one in whole.items()}
+        spans = language.find_hedges(text)
+        assert {kind: spans.get(kind, []) for kind in whole} == expected
+        found += sum(map(len, expected.values()))
+    assert found > 300
 
 
 CONFLICTS = """
