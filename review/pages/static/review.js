@@ -81,7 +81,7 @@
     if (!had || kept.stale) {
       read(row, kept?.stale).then((html) => {
         if (chosen() !== row || keyOf(row) !== key) return;
-        if (html === null) pane().replaceChildren(element("p", {}, element("a", { href: one("a.open", row).href }, "Open this claim")));
+        if (html === null) fill((pane_) => pane_.replaceChildren(element("p", {}, element("a", { href: one("a.open", row).href }, "Open this claim"))));
         else if (html !== had && !(shows(row) && pane().contains(document.activeElement))) put(row, html);
       });
     }
@@ -95,14 +95,22 @@
     pane().classList.remove("seen");
   }
 
+  // Whoever went into the pane before its answer came stays in it, before the first of its controls: the one that had
+  // the focus was of another claim.
+  function fill(how) {
+    const within = pane().contains(document.activeElement);
+    how(pane());
+    pane().scrollTop = 0;
+    if (within) pane().focus({ preventScroll: true });
+  }
+
   function put(row, html) {
     pane().classList.remove("waiting");
     if (!shows(row)) unsee();
     glance ||= setTimeout(() => { pane().classList.add("seen"); opened(row.dataset.id); }, GLANCE);
     if (pane().dataset.shows === `${shownAs(row)}${html}`) return;
     pane().dataset.shows = `${shownAs(row)}${html}`;
-    pane().innerHTML = html; // of our own server, which escaped what is of others
-    pane().scrollTop = 0;
+    fill((pane_) => { pane_.innerHTML = html; }); // of our own server, which escaped what is of others
     members(row);
   }
 
@@ -481,7 +489,10 @@
     one("#waiting").textContent = one("#waiting", fresh).textContent;
     setWaiting(Number(one("#badge", fresh).dataset.waiting));
     swap(".side", fresh);
-    if (!one("#queue", fresh)) pane()?.replaceChildren();
+    if (!one("#queue", fresh)) {
+      if (pane()?.contains(document.activeElement)) one("main").focus();
+      pane()?.replaceChildren();
+    }
     if (list() && one("#queue", fresh)) {
       one("#queue > [aria-current]", fresh).removeAttribute("aria-current"); // the first row of a page; here one is chosen
       reconcile(list(), one("#queue", fresh));

@@ -245,6 +245,31 @@ def test_the_chosen_claim_is_shown_however_late_its_answer_is(
     expect(claim).to_have_text(chosen or "")
 
 
+def test_who_goes_on_into_the_pane_before_its_answer_came_stays_in_it(
+    site: Site, windows: Chromium, owner: str
+) -> None:
+    send(site, owner, ["Bea keeps the spare key.", "The pantry may be locked."])
+    page = open_queue(site, windows, owner).page
+    late: list[Route] = []
+
+    def hold(route: Route) -> None:
+        late.append(route)
+
+    page.route("**/pane?*", hold)
+    page.reload()
+    pane = page.locator("#pane")
+    page.keyboard.press("j")
+    expect(pane).to_have_class(re.compile("waiting"))
+    pane.locator("a, button").last.focus()
+    chosen = page.locator(".row[aria-current] a.open").text_content()
+    for route in late:
+        route.continue_()
+    expect(pane.locator(".claim").first).to_have_text(chosen or "")
+    expect(pane).to_be_focused()
+    page.keyboard.press("Tab")
+    expect(pane.locator("a, button, summary, [tabindex='0']").first).to_be_focused()
+
+
 def test_what_comes_after_the_last_one_was_decided_is_chosen(
     site: Site, windows: Chromium, owner: str
 ) -> None:
