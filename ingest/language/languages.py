@@ -8,7 +8,7 @@ are looked for anywhere in the text.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from typing import Annotated
 
@@ -99,8 +99,7 @@ class Language(Frozen):
             raise ValueError(f"hedges: there is no category {min(unknown)!r}")
         read = [(kind, *self._phrase(each)) for kind, phrases in self.hedges.items() for each in phrases]
         read.sort(key=lambda each: len(each[1]), reverse=True)
-        bounds = ("", "") if self.letters else (_BEGINS, _ENDS)
-        return tuple(Phrase(kind, f"(?:{each})".join(bounds), needs) for kind, each, needs in read)
+        return tuple(Phrase(kind, self._bounded(each), needs) for kind, each, needs in read)
 
     @cached_property
     def _needing(self) -> Mapping[str, Sequence[int]]:
@@ -117,8 +116,9 @@ class Language(Frozen):
 
     @cached_property
     def quotes(self) -> re.Pattern[str]:
-        """What finds the words of `quoting`."""
-        return self._pattern(self.quoting)
+        """What finds the words of `quoting`, longer ones first."""
+        made = (self._phrase(each)[0] for each in self.quoting)
+        return re.compile(self._bounded("|".join(sorted(made, key=len, reverse=True)) or r"(?!)"))
 
     @cached_property
     def glossary(self) -> tuple[re.Pattern[str], Mapping[str, str]]:
@@ -138,10 +138,8 @@ class Language(Frozen):
             return re.compile(rf"(?P<form>{forms})|{other}"), meanings
         return re.compile(rf"(?<!\w)(?P<form>{forms})|(?:{_FIGURES})(?!\w)|{_JOINED}"), meanings
 
-    def _pattern(self, phrases: Iterable[str]) -> re.Pattern[str]:
-        made = (self._phrase(each)[0] for each in phrases)
-        whole = "|".join(sorted(made, key=len, reverse=True)) or r"(?!)"
-        return re.compile(whole if self.letters else f"{_BEGINS}(?:{whole}){_ENDS}")
+    def _bounded(self, pattern: str) -> str:
+        return pattern if self.letters else f"{_BEGINS}(?:{pattern}){_ENDS}"
 
     def _phrase(self, phrase: str) -> tuple[str, Sequence[str]]:
         """A phrase as a regular expression, and the words of which it needs one. Raises ValueError naming it."""
