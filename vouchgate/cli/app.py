@@ -569,8 +569,9 @@ def _explain(error: Exception) -> int:
         return error.status
     if isinstance(error, typer.TyperException):
         context = getattr(error, "ctx", None)  # usage errors have it
-        help_command = f". Try: {context.command_path} --help" if context else ""
-        output.complain(error.format_message().rstrip(".") + help_command)
+        said = error.format_message().rstrip(".")
+        stop = "" if said.endswith("?") else "."  # it may ask what was meant
+        output.complain(f"{said}{stop} Try: {context.command_path} --help" if context else said)
         return error.exit_code
     kinds = {f"{kind.__module__}.{kind.__qualname__}" for kind in type(error).__mro__}
     if _EXPECTED & kinds:

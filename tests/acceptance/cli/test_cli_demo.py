@@ -256,6 +256,7 @@ def test_the_version_and_the_list_of_commands(tmp_path: Path) -> None:
     "arguments",
     [
         ("frobnicate",),
+        ("serv",),  # it is asked what was meant
         ("token",),
         ("detect", "--fast"),
         ("serve", "--port", "x"),
@@ -264,4 +265,5 @@ def test_the_version_and_the_list_of_commands(tmp_path: Path) -> None:
     ],
 )
 def test_wrong_use_is_one_line_and_status_2(arguments: tuple[str, ...], tmp_path: Path) -> None:
-    assert "--help" in complaint(cli(*arguments, cwd=tmp_path), status=2)
+    said = complaint(cli(*arguments, cwd=tmp_path), status=2)
+    assert re.search(r"[^.?](\.|\?) Try: vouchgate( \w+)* --help\n", said), said
