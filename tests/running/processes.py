@@ -115,6 +115,8 @@ def _run(
     environment: dict[str, str],
     streams: list[_Descriptor],
 ) -> None:
+    # Whoever started the tests in the background may have had it ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     os.chdir(directory)
     os.environ.clear()
     os.environ.update(environment)
