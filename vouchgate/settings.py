@@ -29,6 +29,7 @@ from pydantic_settings import (
 from vouchgate.ingest.citations import BUILT_IN
 from vouchgate.ingest.citations.kinds.corpus import NAME
 from vouchgate.ingest.language.spelling import did_you_mean
+from vouchgate.ingest.language.validation import plain_message
 from vouchgate.ingest.net.addresses import parse_opening
 from vouchgate.ingest.sources.git.addresses import is_address
 from vouchgate.ingest.sources.patterns import MEMORY_FILES
@@ -383,8 +384,7 @@ def load_settings(environment: Mapping[str, str], **flags: Any) -> Settings:
         return Settings(**{name: value for name, value in flags.items() if value not in (None, (), [])})
     except ValidationError as error:
         problems = [
-            f"{PREFIX}{name.upper()}: {item['msg']}"
-            + (did_you_mean(name, Settings.model_fields) if item["type"] == "extra_forbidden" else "")
+            f"{PREFIX}{name.upper()}: {plain_message(item, Settings)}"
             for item in error.errors()
             for name in [".".join(map(str, item["loc"]))]
         ]

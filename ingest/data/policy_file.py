@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from vouchgate.ingest.data import read_data
 from vouchgate.ingest.hedges.lexicon import extend_lexicon, load_lexicon
 from vouchgate.ingest.language.spelling import did_you_mean
+from vouchgate.ingest.language.validation import plain_messages
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.scoring.reputation import extend_reputation, load_reputation
 from vouchgate.ingest.scoring.sites import host_of, is_public_suffix, site_of
@@ -76,24 +77,11 @@ def _load_policy(path: Path | None) -> Policy:
         policy = Policy.model_validate(document)
         _check_domains(policy)
     except ValidationError as error:
-        problems = "; ".join(
-            f"{'.'.join(str(part) for part in item['loc']) or 'policy'}: {item['msg']}"
-            + (_meant(item["loc"]) if item["type"] == "extra_forbidden" else "")
-            for item in error.errors()
-        )
+        problems = plain_messages(error.errors(), Policy, whole="policy")
         raise PolicyError(f"policy {path or '(built-in)'}: {problems}") from error
     except ValueError as error:  # a change to a table that does not fit it
         raise PolicyError(f"policy {path or '(built-in)'}: {error}") from error
     return policy
-
-
-def _meant(unknown: tuple[int | str, ...]) -> str:
-    """Which key of the same table an unknown one may be a slip of."""
-    table: Any = Policy
-    for part in unknown[:-1]:
-        fields = getattr(table, "model_fields", {})
-        table = fields[part].annotation if part in fields else None
-    return did_you_mean(str(unknown[-1]), getattr(table, "model_fields", {}))
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from vouchgate.ingest.citations.kinds import CitationKind, KindError, each_match, full_match
 from vouchgate.ingest.claims.citation import Citation
 from vouchgate.ingest.claims.source import Missing, SourceReading
+from vouchgate.ingest.language.validation import plain_messages
 from vouchgate.ingest.net.client import Outbound
 from vouchgate.ingest.net.fetched import FetchFailed
 from vouchgate.ingest.sources.answers import NoAnswer, build_found, require_success
@@ -165,8 +166,8 @@ def load_trackers(file: Path) -> list[Tracker]:
             raise ValueError("it must have [[trackers]] and nothing else")
         return [Tracker.model_validate(table) for table in document["trackers"]]
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        where = ".".join(map(str, first["loc"])) or "a tracker"
-        raise KindError(f"{file}: {where}: {first['msg']}") from error
+        raise KindError(
+            f"{file}: {plain_messages(error.errors()[:1], Tracker, whole='a tracker')}"
+        ) from error
     except (OSError, ValueError, KeyError, re.error) as error:
         raise KindError(f"{file}: {error}") from error

@@ -27,6 +27,7 @@ from sqlalchemy import URL, Connection, func, make_url, select, text
 from sqlalchemy.exc import DBAPIError
 
 from vouchgate.ingest.claims.frozen import Frozen
+from vouchgate.ingest.language.validation import plain_message
 from vouchgate.storage.disk.check import check_file, database_file
 from vouchgate.storage.disk.files import BESIDE, open_private
 from vouchgate.storage.engine import needs_migration, open_engine, reading
@@ -194,7 +195,7 @@ def unpack(file: Path, folder: Path) -> Manifest:
                         raise StorageError(f"{file} is damaged: its {name} is not what was written")
     except ValidationError as error:
         raise StorageError(
-            f"{file} is no backup that this version reads: {error.errors()[0]['msg']}"
+            f"{file} is no backup that this version reads: {plain_message(error.errors()[0])}"
         ) from error
     except _NO_ZIP as error:
         raise StorageError(f"{file} is damaged, cut off, or no backup: {error}") from error

@@ -15,6 +15,7 @@ from starlette.concurrency import run_in_threadpool
 from vouchgate.api.problems import MEDIA_TYPE, ProblemError
 from vouchgate.gate.incoming import owner_for
 from vouchgate.ingest.claims.people import Principal, Role
+from vouchgate.ingest.language.spelling import did_you_mean
 from vouchgate.review.rules import Act, is_allowed
 from vouchgate.server.auth import Authenticator, RateLimit
 from vouchgate.server.metrics import Metrics
@@ -158,7 +159,8 @@ def _refuse_unknown_query(request: Request) -> None:
         raise ProblemError(
             422,
             "unknown_parameter",
-            f"There is no query parameter {unknown[0][:50]!a} here; known are: {expected}.",
+            f"There is no query parameter {unknown[0][:50]!a} here{did_you_mean(unknown[0], known)}; "
+            f"known are: {expected}.",
         )
 
 

@@ -298,7 +298,7 @@ async def submit_rows(
                 built = gate.examiner.build_claim(principal, claim)
                 return claim, await gate.examine(built, texts=texts)
         except ValidationError as error:
-            return invalid(error.errors(include_url=False, include_input=False), ("body",))
+            return invalid(error.errors(include_url=False, include_input=False), ("body",), ClaimIn)
         except ClaimRefused as error:
             return refused(error)
 

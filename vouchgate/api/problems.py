@@ -16,6 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from vouchgate.gate.incoming import ClaimRefused
+from vouchgate.ingest.language.validation import plain_message
 from vouchgate.storage.errors import ReadOnly, StorageError, StoreUnknown
 
 log = logging.getLogger(__name__)
@@ -67,28 +68,26 @@ def problem(status: int, code: str, detail: str, **more: Any) -> dict[str, Any]:
     }
 
 
-def validation_errors(errors: Sequence[Any], prefix: tuple[str, ...] = ()) -> list[dict[str, Any]]:
-    """Where and what, without the value that was sent: it may be huge, hostile or secret."""
+def validation_errors(
+    errors: Sequence[Any], prefix: tuple[str, ...] = (), model: Any = None
+) -> list[dict[str, Any]]:
+    """Where and what, without the value that was sent: it may be huge, hostile or secret. `model` is what it should
+    have been."""
     found = []
     for error in errors[:20]:
-        what, kind = error["msg"].removeprefix("Value error, "), error["type"]
-        if kind in (
-            "model_type",
-            "model_attributes_type",
-        ):  # one thing to the sender; the sentence names a class
-            what, kind = "must be an object", "object_type"
-        elif kind in ("string_too_long", "string_too_short"):
-            bound, most = ("max_length", "most") if kind == "string_too_long" else ("min_length", "least")
-            what = f"must have at {most} {error['ctx'][bound]:,} characters"
-        where = ".".join(map(str, (*prefix, *error["loc"])))
+        place, kind = (*prefix, *error["loc"]), error["type"]
+        what = plain_message({**error, "loc": place[1:]}, model)  # without "body"
+        if kind in ("model_type", "model_attributes_type"):  # one thing to the sender
+            kind = "object_type"
+        where = ".".join(map(str, place))
         # A field's name and a tag are the sender's own words, too: they are told back in part.
         found.append({"where": where[:MOST_SHOWN], "what": what[:MOST_SHOWN], "type": kind})
     return found
 
 
-def invalid(found: Sequence[Any], prefix: tuple[str, ...] = ()) -> dict[str, Any]:
+def invalid(found: Sequence[Any], prefix: tuple[str, ...] = (), model: Any = None) -> dict[str, Any]:
     """The problem document of a request that has not the shape described."""
-    errors = validation_errors(found, prefix)
+    errors = validation_errors(found, prefix, model)
     detail = "; ".join(f"{item['where']}: {item['what']}" for item in errors[:3])
     return problem(422, "invalid_request", detail, errors=errors)
 
@@ -145,7 +144,8 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def _invalid(request: Request, error: RequestValidationError) -> JSONResponse:
-        return _response(invalid(error.errors()))
+        body = getattr(request.scope.get("route"), "body_field", None)
+        return _response(invalid(error.errors(), model=body and body.field_info.annotation))
 
     @app.exception_handler(HTTPException)
     async def _http(request: Request, error: HTTPException) -> JSONResponse:

@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from fractions import Fraction
-from typing import Any
 
 from pydantic import ValidationError
 
@@ -28,6 +27,7 @@ from vouchgate.ingest.claims.people import Principal, Role
 from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.ingest.dedup.compare import Comparisons, LookedUp
 from vouchgate.ingest.dedup.signature import SignatureKeys, signature_keys
+from vouchgate.ingest.language.validation import plain_messages
 from vouchgate.ingest.language.words import tokens
 from vouchgate.ingest.pipeline import Examined
 from vouchgate.ingest.support.prepared import PreparedTexts
@@ -158,5 +158,4 @@ def _facts_of(store: Store) -> NeighbourLookup:
 
 def _problems(error: ValidationError) -> str:
     """Where and what, without the value: it may be huge."""
-    found: list[Any] = error.errors(include_url=False, include_input=False)[:5]
-    return "; ".join(f"{'.'.join(map(str, item['loc'])) or 'claim'}: {item['msg']}" for item in found)
+    return plain_messages(error.errors(include_url=False, include_input=False)[:5], ClaimIn, whole="claim")

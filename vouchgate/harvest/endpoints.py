@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from vouchgate.harvest.paths import Look
 from vouchgate.ingest.claims.bounds import TEXT_CHARACTERS
 from vouchgate.ingest.corroboration.hits import Reading
+from vouchgate.ingest.language.validation import plain_messages
 from vouchgate.ingest.language.words import RUN
 from vouchgate.ingest.net.addresses import Target, parse_url
 from vouchgate.ingest.net.client import Outbound
@@ -228,9 +229,9 @@ def load_endpoints(file: Path) -> list[Endpoint]:
             raise ValueError("it must have [[endpoints]] and nothing else")
         return [Endpoint.model_validate(table) for table in document["endpoints"]]
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        where = ".".join(map(str, first["loc"])) or "an endpoint"
-        raise EndpointError(f"{file}: {where}: {first['msg']}") from error
+        raise EndpointError(
+            f"{file}: {plain_messages(error.errors()[:1], Endpoint, whole='an endpoint')}"
+        ) from error
     except (OSError, ValueError, KeyError, IndexError) as error:
         raise EndpointError(f"{file}: {error}") from error
 

@@ -21,6 +21,7 @@ from vouchgate.importing.rows import BadRow, Defaults, ImportRow, Unreadable, cl
 from vouchgate.ingest.claims.claim import Claim
 from vouchgate.ingest.claims.decision import Tier
 from vouchgate.ingest.claims.people import Principal
+from vouchgate.ingest.language.validation import plain_message
 from vouchgate.ingest.pipeline import Examined
 from vouchgate.storage.claims.known_keys import known_keys
 from vouchgate.storage.claims.submit import Idempotency
@@ -174,8 +175,8 @@ def claim_of(examiner: Examiner, principal: Principal, row: ImportRow, defaults:
 
 def what_is_wrong(error: ValidationError) -> str:
     """Why a row is no claim, without a word of it."""
-    found = error.errors(include_url=False, include_input=False, include_context=False)[:3]
-    return "; ".join(f"{item['loc'][0] if item['loc'] else 'row'}: {item['msg']}" for item in found)
+    found = error.errors(include_url=False, include_input=False)[:3]
+    return "; ".join(f"{item['loc'][0] if item['loc'] else 'row'}: {plain_message(item)}" for item in found)
 
 
 def must_wait(examined: Examined) -> bool:

@@ -12,6 +12,7 @@ from starlette.responses import Response
 
 from vouchgate.ingest.claims.standing_rulings import RulingDraft
 from vouchgate.ingest.claims.trust import RulingVerdict
+from vouchgate.ingest.language.validation import plain_message
 from vouchgate.review.answers import NotFound
 from vouchgate.review.pages import standing_rulings as views
 from vouchgate.review.pages.standing_rulings import PATH, NewRulingView
@@ -178,5 +179,5 @@ def _draft(verdict: RulingVerdict, terms: dict[str, str | None]) -> RulingDraft:
     try:
         return RulingDraft.model_validate({"verdict": verdict, "terms": terms})
     except ValidationError as error:
-        said = error.errors()[0]["msg"].removeprefix("Value error, ")
+        said = plain_message(error.errors()[0])
         raise PageProblem(422, f"{said[:1].upper()}{said[1:]}.") from error

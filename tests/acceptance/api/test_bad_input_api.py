@@ -77,6 +77,17 @@ def test_a_claim_with_something_wrong_is_refused(site: Site, owner: str, name: s
     submit(agent, claim("Cranes are yellow", user_id=owner), 201, key="k")
 
 
+def test_a_mistyped_name_is_told_with_what_it_was_meant_to_be(site: Site, owner: str) -> None:
+    agent, body = site.agent(), {"contents": "Cranes are tall", "memory_type": "facts", "user_id": owner}
+    said = is_problem(agent.post("/v1/claims", json=body), 422)["detail"]
+    assert said == (
+        "body.content: is missing; body.memory_type: must be 'fact', 'decision', 'preference' or 'procedure'; "
+        "body.contents: is unknown (did you mean content?)"
+    )
+    said = is_problem(agent.get("/v1/memories?limt=3"), 422)["detail"]
+    assert "'limt' here (did you mean limit?); known are: after," in said
+
+
 def raw(metadata: str) -> bytes:
     """A good claim whose metadata has this JSON text as a value."""
     body = json.dumps(claim("The dam holds back two lakes", metadata={"n": 0}))

@@ -137,9 +137,9 @@ def test_what_is_missing_is_said_in_the_order_to_mend_it(
     ("named", "official", "says"),
     [
         ("handbook=nowhere", "", "VOUCHGATE_CORPORA: handbook: {here}/nowhere is no folder"),
-        ("nowhere", "", "VOUCHGATE_CORPORA: Value error, nowhere is not like handbook=/srv/handbook"),
-        ("Big One=.", "", "VOUCHGATE_CORPORA: Value error, Big One is not like handbook=/srv/handbook"),
-        ("a=.:a=..", "", "VOUCHGATE_CORPORA: Value error, two corpora have one name"),
+        ("nowhere", "", "VOUCHGATE_CORPORA: nowhere is not like handbook=/srv/handbook"),
+        ("Big One=.", "", "VOUCHGATE_CORPORA: Big One is not like handbook=/srv/handbook"),
+        ("a=.:a=..", "", "VOUCHGATE_CORPORA: two corpora have one name"),
         ("a=.", "b", "VOUCHGATE_OFFICIAL_CORPORA: no corpus is called b"),
     ],
 )

@@ -132,7 +132,7 @@ def test_without_settings_nothing_is_a_ticket() -> None:
         ('example = "BAR-1"', "does not find its example 'BAR-1'"),
         ('pattern = "("', "missing )"),
         ('page = "{base}/{nothing}"', "nothing"),
-        ('colour = "red"', "colour: Extra inputs are not permitted"),
+        ('colour = "red"', "colour: is unknown"),
     ],
 )
 def test_a_table_that_cannot_be_used_stops_the_start(tmp_path: Path, change: str, sentence: str) -> None:

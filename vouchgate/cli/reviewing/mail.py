@@ -94,6 +94,7 @@ def _schedule(
 ) -> MailSchedule:
     from pydantic import ValidationError
 
+    from vouchgate.ingest.language.validation import plain_message
     from vouchgate.storage.outgoing.mail_schedule import MailSchedule
 
     unknown = [day for day in weekdays or () if day not in DAYS]
@@ -110,7 +111,7 @@ def _schedule(
     try:
         return MailSchedule(hours=tuple(sorted(set(hours))), weekdays=tuple(days), zone=zone, quiet=minutes)
     except ValidationError as error:
-        raise Failure(error.errors()[0]["msg"].removeprefix("Value error, "), USAGE) from error
+        raise Failure(plain_message(error.errors()[0]), USAGE) from error
 
 
 @mail.command("list", epilog="Example: vouchgate mail list --json")

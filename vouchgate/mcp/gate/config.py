@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, m
 
 from vouchgate.ingest.claims.claim import MemoryType, Source
 from vouchgate.ingest.claims.delivery import DeliveryOp
+from vouchgate.ingest.language.validation import plain_message
 
 SINK = r"[a-z0-9][a-z0-9._:-]{0,63}"  # as the API has it
 
@@ -147,7 +148,9 @@ def load(preset: str | None, file: Path | None, *, sink: str | None = None) -> C
     try:
         return Config.model_validate(found | ({} if sink is None else {"sink": sink}))
     except ValidationError as error:
-        problems = "; ".join(f"{_path(item['loc'])}: {item['msg']}" for item in error.errors())
+        problems = "; ".join(
+            f"{_path(item['loc'])}: {plain_message(item, Config)}" for item in error.errors()
+        )
         raise ConfigError(f"{where}: {problems}") from None
 
 
