@@ -568,7 +568,13 @@ def _explain(error: Exception) -> int:
         output.complain(str(error))
         return error.status
     if isinstance(error, typer.TyperException):
+        from pydantic_core import ValidationError
+
+        from vouchgate.ingest.language.validation import plain_message
+
         context = getattr(error, "ctx", None)  # usage errors have it
+        if isinstance(error, typer.BadParameter) and isinstance(error.__cause__, ValidationError):
+            error.message = plain_message(error.__cause__.errors()[0])
         said = error.format_message().rstrip(".")
         stop = "" if said.endswith("?") else "."  # it may ask what was meant
         output.complain(f"{said}{stop} Try: {context.command_path} --help" if context else said)
