@@ -245,8 +245,8 @@ your own words. So this is stored:
     -H "Content-Type: application/json" \\
     -d '{{"content": "I prefer tea in the morning", "memory_type": "preference", "source": "user"}}'
 
-Your agent gets the agent's token. It may assert no source: what it sends is stored when a citation in it holds,
-and otherwise waits for you.
+Your agent gets the agent's token. It may assert no source: what it sends is stored when what it cites says so, or a
+record in force that the gate finds itself; a guess is blocked, and all else waits for you.
 
 The reviewer, that is you, sees what waits, and approves or rejects it. Open this within {minutes} minutes; it signs
 you in once (another one: vouchgate token link {owner.id}):
