@@ -47,6 +47,8 @@ def plain_message(error: Mapping[str, Any], model: Any = None) -> str:
     if kind == "extra_forbidden":
         *place, name = error["loc"]
         return _WORDS[kind] + did_you_mean(str(name), _fields_at(model, place))
+    if error.get("ctx", {}).get("min_length") == 1:
+        return "must not be empty"
     if kind in _WORDS:
         return _WORDS[kind].format_map(error.get("ctx", {}))
     said: str = error["msg"]

@@ -20,7 +20,7 @@ class Colour(StrEnum):
 class Door(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
-    name: str = Field(max_length=1_000)
+    name: str = Field(min_length=1, max_length=1_000)
     colour: Colour = Colour.RED
     hinges: int = Field(default=2, ge=1, le=9)
     width: float = 1.0
@@ -54,6 +54,7 @@ def said(given: Any, model: type[BaseModel] = House) -> str:
     [
         ({}, "name: is missing"),
         ({"name": 3}, "name: must be a text"),
+        ({"name": ""}, "name: must not be empty"),
         ({"name": "n" * 1_001}, "name: must have at most 1,000 characters"),
         ({"name": "window"}, "name: must not be a window"),
         ({"name": "n", "colour": "green"}, "colour: must be 'red' or 'blue'"),
