@@ -19,7 +19,7 @@ from functools import partial
 from typing import Any, TypeVar, cast
 
 from sqlalchemy import Connection, Engine, Transaction
-from sqlalchemy.exc import DBAPIError, IntegrityError
+from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from vouchgate.ingest.dedup.compare import Allowance
@@ -29,7 +29,7 @@ from vouchgate.storage.claims.sayings import SayingsCache
 from vouchgate.storage.claims.submit import Decided, NotCompared, Submission, SubmitAnswer, write_submissions
 from vouchgate.storage.claims.turns import OwnersInTurn, Senders
 from vouchgate.storage.dedup import builds, index, similar
-from vouchgate.storage.engine import is_busy, look_at_files, reading
+from vouchgate.storage.engine import is_busy, look_at_files, reading, refresh_statistics
 from vouchgate.storage.errors import StorageError, StoreBusy, StoreClosed, StoreUnknown
 from vouchgate.storage.identity.owners import SERVICE_OWNER, lock_owners
 from vouchgate.storage.queue.capacity import QueueFilledMeanwhile
@@ -40,6 +40,7 @@ T = TypeVar("T")
 
 ATTEMPTS = 3  # of a transaction that another process was in the way of
 _GATHER_SECONDS = 0.0005  # at 16 connections a tenth more claims a second; longer gains nothing
+_LOOK_EVERY = 100  # claims and other writes, between two looks at how the tables have grown
 _ASK_SECONDS = 5.0  # how long to ask whether a commit happened, after its connection was lost
 
 
@@ -106,6 +107,7 @@ class Writer:
         self._said = SayingsCache()
         self._tails = similar.TailCache()
         self._indexing: set[str] = set()  # owners whose tails are about to be indexed
+        self._written = 0  # units since the tables were last looked at
         # When a transaction was committed, by the monotonic clock, if the last one was.
         self.wrote_at = float("-inf")
         self._connection: Connection | None = None  # of the writer thread alone
@@ -168,6 +170,7 @@ class Writer:
             if live:
                 self.free.clear()
                 _tell(live, self._outcomes(live, begun))
+                self._refresh_statistics(len(live))
                 self.free.set()
             else:  # nobody waits any more
                 self._drop_connection()
@@ -309,6 +312,19 @@ class Writer:
         error = future.exception()
         if error is not None and not isinstance(error, StoreClosed):  # it is tried again after the next claim
             log.warning("what an owner stored last could not be put into the similar index: %s", error)
+
+    def _refresh_statistics(self, written: int) -> None:
+        """Now and then, as tables grow with what was written."""
+        self._written += written
+        if self._written < _LOOK_EVERY:
+            return
+        self._written = 0
+        try:
+            refresh_statistics(self._engine)
+        except (
+            SQLAlchemyError
+        ) as error:  # it is looked again later, and everything is right meanwhile, if slower
+            log.warning("how large the tables are could not be counted: %s", getattr(error, "orig", error))
 
     def _drop_connection(self) -> None:
         """Closes it for good: after a failure, nobody knows what state the server left it in."""

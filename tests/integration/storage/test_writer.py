@@ -22,6 +22,7 @@ from tests.conftest import THRESHOLD, Postgresql
 from tests.running.patience import until
 from tests.running.processes import FORKED
 from vouchgate.ingest.claims.log import Action
+from vouchgate.storage import engine, writer
 from vouchgate.storage.claims import decisions, turns
 from vouchgate.storage.claims.submit import Decided, Submission
 from vouchgate.storage.engine import _take_write_lock, writing
@@ -385,6 +386,30 @@ def test_a_commit_that_happened_is_told_although_its_answer_was_lost(postgresql_
     assert len(lost) == 1
     assert isinstance(answer, Decided)
     assert _count(store) == _count(store, "decision") == 1
+
+
+def test_tables_that_grow_are_counted_before_postgresql_would(postgresql_store: Store) -> None:
+    def counted() -> float:
+        statement = text("SELECT reltuples FROM pg_class WHERE relname = 'memory'")
+        with postgresql_store.read() as connection:
+            return float(connection.execute(statement).scalar_one())
+
+    sent = 0
+    while counted() < 100 and sent < 10_000:  # what it was told of rows it tells others after a second or so
+        sent += 100
+        done = [postgresql_store.writer.submit(_claim(f"{sent} of {each}")) for each in range(100)]
+        assert all(isinstance(each.result(120), Decided) for each in done)
+    assert 100 <= counted() <= sent
+
+
+def test_tables_that_cannot_be_counted_harm_nobody(
+    postgresql_store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(writer, "_LOOK_EVERY", 1)
+    monkeypatch.setattr(engine, "_GROWN", text("SELECT no_such_column FROM pg_class"))
+    for number in range(3):
+        assert isinstance(postgresql_store.writer.submit(_claim(number)).result(120), Decided)
+    until(lambda: "could not be counted" in caplog.text)
 
 
 @pytest.mark.parametrize("turn", range(2))
