@@ -19,7 +19,7 @@ from functools import partial
 from typing import Any, TypeVar, cast
 
 from sqlalchemy import Connection, Engine, Transaction
-from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from vouchgate.ingest.dedup.compare import Allowance
@@ -321,9 +321,7 @@ class Writer:
         self._written = 0
         try:
             refresh_statistics(self._engine)
-        except (
-            SQLAlchemyError
-        ) as error:  # it is looked again later, and everything is right meanwhile, if slower
+        except Exception as error:  # noqa: BLE001  (it makes things slow, not wrong, and is tried again)
             log.warning("how large the tables are could not be counted: %s", getattr(error, "orig", error))
 
     def _drop_connection(self) -> None:

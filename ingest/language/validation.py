@@ -14,7 +14,7 @@ _WHOLE, _NUMBER, _OBJECT, _LIST = (
     "must be a list",
 )
 _TIME = "must be a time, such as 2026-01-31T09:30:00Z"
-# By pydantic's types of errors; what is not here is said as pydantic says it.
+# By pydantic's types of errors.
 _WORDS = {
     "missing": "is missing",
     "extra_forbidden": "is unknown",
@@ -25,10 +25,6 @@ _WORDS = {
     "string_too_short": "must have at least {min_length:,} characters",
     "too_long": "must have at most {max_length:,} items",
     "too_short": "must have at least {min_length:,} items",
-    "greater_than": "must be more than {gt}",
-    "greater_than_equal": "must be at least {ge}",
-    "less_than": "must be less than {lt}",
-    "less_than_equal": "must be at most {le}",
     "bool_type": "must be true or false",
     "bool_parsing": "must be true or false",
     "union_tag_invalid": "must be of one of the kinds {expected_tags}",
@@ -37,6 +33,13 @@ _WORDS = {
     **dict.fromkeys(("model_type", "model_attributes_type", "dict_type", "dataclass_type"), _OBJECT),
     **dict.fromkeys(("list_type", "tuple_type", "set_type", "frozen_set_type"), _LIST),
     **dict.fromkeys(("datetime_type", "datetime_parsing", "datetime_from_date_parsing"), _TIME),
+}
+# In what pydantic says of the others.
+_SHORTER = {
+    "Input should ": "must ",
+    "greater than or equal to": "at least",
+    "less than or equal to": "at most",
+    "greater than": "more than",
 }
 
 
@@ -52,7 +55,11 @@ def plain_message(error: Mapping[str, Any], model: Any = None) -> str:
     if kind in _WORDS:
         return _WORDS[kind].format_map(error.get("ctx", {}))
     said: str = error["msg"]
-    return said.removeprefix("Value error, ").replace("Input should ", "must ", 1)
+    if not said.startswith("Input should "):
+        return said.removeprefix("Value error, ")  # our own words
+    for long, short in _SHORTER.items():
+        said = said.replace(long, short)
+    return said
 
 
 def plain_messages(errors: Iterable[Mapping[str, Any]], model: Any = None, *, whole: str) -> str:

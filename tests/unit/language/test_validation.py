@@ -23,7 +23,7 @@ class Door(BaseModel):
     name: str = Field(min_length=1, max_length=1_000)
     colour: Colour = Colour.RED
     hinges: int = Field(default=2, ge=1, le=9)
-    width: float = 1.0
+    width: float = Field(default=1.0, gt=0, le=2.5)
     open: bool = False
     keys: tuple[str, ...] = Field(default=(), max_length=2)
     hung_at: datetime | None = None
@@ -63,6 +63,8 @@ def said(given: Any, model: type[BaseModel] = House) -> str:
         ({"name": "n", "hinges": 0}, "hinges: must be at least 1"),
         ({"name": "n", "hinges": 10}, "hinges: must be at most 9"),
         ({"name": "n", "width": "wide"}, "width: must be a number"),
+        ({"name": "n", "width": 0}, "width: must be more than 0"),
+        ({"name": "n", "width": 3}, "width: must be at most 2.5"),
         ({"name": "n", "open": "ajar"}, "open: must be true or false"),
         ({"name": "n", "keys": ["a", "b", "c"]}, "keys: must have at most 2 items"),
         ({"name": "n", "keys": "a"}, "keys: must be a list"),
