@@ -52,8 +52,9 @@ class Phrase:
 
 def _spans(phrases: Sequence[Phrase], text: str) -> Iterator[tuple[int, int]]:
     """Where one of them is, as one expression would find them that has them all, in this order."""
-    found = [(phrase, phrase.made.search(text)) for phrase in phrases]
-    matches = [(match.start(), at, match) for at, (_, match) in enumerate(found) if match]
+    matches = [
+        (match.start(), at, match) for at, phrase in enumerate(phrases) if (match := phrase.made.search(text))
+    ]
     while matches:
         _, _, first = min(matches, key=lambda each: each[:2])
         yield first.span()
