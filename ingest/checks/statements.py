@@ -37,6 +37,9 @@ TURNED = frozenset(
         "mixed",
         "borrowed",
         "exchanged",
+        "elsewhere",
+        "beside",
+        "manner",
         NOT_OWN,
         OF_PERSON,
     }

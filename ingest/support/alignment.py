@@ -14,10 +14,11 @@ from itertools import pairwise, zip_longest
 
 from vouchgate.ingest.contradictions.lists import LISTS as OPPOSITES
 from vouchgate.ingest.contradictions.lists import root_of
-from vouchgate.ingest.support.binding import binding
+from vouchgate.ingest.support.clauses.binding import binding
+from vouchgate.ingest.support.clauses.elsewhere import beside_other_acts
+from vouchgate.ingest.support.clauses.roles import exchanged, swapped
 from vouchgate.ingest.support.durations import durations
 from vouchgate.ingest.support.qualifiers import qualified, unsaid_universals
-from vouchgate.ingest.support.roles import exchanged, swapped
 from vouchgate.ingest.support.source_text import SourceText, counts
 from vouchgate.ingest.support.tokens import LISTS, Token, abbreviations, shown_of, tokens_of
 
@@ -29,6 +30,7 @@ _STOPS = frozenset(".:;!?|*-\n")
 _GETS = frozenset({"get", "gets", "got", "getting"})
 _NEAR = 5  # words to either side that are of the same clause
 _VERBAL = ("ed", "ing")
+_SHORT = 5  # letters; a longer word in "-ly" is an adverb, "early" and "reply" are none
 _OPENING = frozenset('.!?:"“\n')  # between two words: a capital behind it means nothing
 _TITLED = 0.8  # of a word's weight in the choice of the place, when only the title has it
 
@@ -76,6 +78,7 @@ def align(text: str, start: int, end: int, source: SourceText) -> Alignment:
     measures |= qualified(text, words, place, source.text)
     if measures["here"] > HALF:
         measures |= binding(text, words, source.text, place)
+        measures |= beside_other_acts(text, words, source.text, place)
     measures["miscounted"] += other_spans
     measures["swapped"] = float(swapped(text, words, source.text, place))
     measures["exchanged"] = float(exchanged(text, words, source.text, place))
@@ -245,9 +248,14 @@ def _measures(  # noqa: PLR0917  (what was found of a statement, all of it)
         "modals_unsaid": min(3, len((lows & LISTS.modals) - others)),
         "replaced": min(3, _replaced(wanted, ours, theirs, lost)),
         "opposites": min(2, _opposites(words, lows, others)),
+        "manner": float(any(_tells_how(token) and token is not words[0] for token in gone)),
         "universals": float(bool(unsaid_universals(words, place))),
         "subject": float(_subject_elsewhere(words, place, lost, gone, source.text)),
     }
+
+
+def _tells_how(token: Token) -> bool:
+    return token.low.endswith("ly") and len(token.low) > _SHORT and not token.name
 
 
 def _subject_elsewhere(

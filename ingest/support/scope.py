@@ -18,6 +18,7 @@ from vouchgate.ingest.claims.statements import Statement, statements
 from vouchgate.ingest.data import read_data
 from vouchgate.ingest.language.sentences import sentences
 from vouchgate.ingest.language.terms import Kind, Word, term_key, words_of
+from vouchgate.ingest.support.clauses.acts import ACTS
 
 # The word before or after a place, and what may stand between it and the citation.
 _BEFORE = re.compile(r"([A-Za-z]+)[\s,:;(\[\"'“‘<*_`–—-]{0,8}\Z")
@@ -97,15 +98,28 @@ def said_by(claim: str) -> Said:
     places = [citation.start for citation in cited if citation.start is not None]
     pointing = []
     for start, end in sentences(claim, None):
-        words = list(words_of(text[start:end]))
+        part = text[start:end]
+        words = list(words_of(part))
         of_citation = _any_within(stated, start, end)
         cites = _any_within(places, start, end) and not of_citation
-        telling = sum(_tells(word, CITING.pointing if of_citation else CITING.empty) for word in words)
+        empty = CITING.pointing if of_citation or _has_predicate(part, words) else CITING.empty
+        telling = sum(_tells(word, empty) for word in words)
         denies = any(word.kind is Kind.FUNCTION and _tells(word, CITING.empty) for word in words)
         if not denies and telling < (_STATES_FROM if cites else 1) and not _ALONE.search(text, start, end):
             pointing.append((start, end))
     told = statements(claim, text)
     return Said(text, told, tuple(pointing), _is_disguised(text), tuple(_pictures(text)))
+
+
+def _has_predicate(part: str, words: Sequence[Word]) -> bool:
+    """Whether it is told what a thing with a name of its own is, has or does: "secrets are read on each request", not
+    "this was fixed", nor "the parser is defined" in what it cites."""
+    named, told = False, 0
+    for word in words:
+        if named and (told or part[word.start : word.end].lower() in ACTS.auxiliary):
+            told += 1
+        named = named or (word.kind is not Kind.FUNCTION and _tells(word, CITING.empty))
+    return told - 1 >= _STATES_FROM
 
 
 def _pictures(text: str) -> Iterator[tuple[int, int]]:

@@ -48,6 +48,9 @@ VETOES: Mapping[str, str] = {
     "crossed": "crossed",
     "mixed": "mixed",
     "borrowed": "borrowed",
+    "elsewhere": "elsewhere",
+    "beside": "beside",
+    "manner": "manner",
     "subject": "subject",
 }
 

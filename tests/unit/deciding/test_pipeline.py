@@ -204,7 +204,7 @@ PORTS = "Public endpoints carry their version in the path, says ADR-0007."
     [
         ("Public endpoints carry their version in the path.", "support_states", "stated", "stated"),
         (
-            "Versions of public endpoints: in the path, as partners asked.",
+            "Versions of public endpoints, as partners asked: they stand in the path.",
             "support_on_topic",
             "spoken_of",
             "ungrounded",

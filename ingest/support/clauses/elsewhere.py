@@ -1,0 +1,185 @@
+"""Whether a place says of something else what a statement says.
+
+"The lake freezes in April" has every word of "the lake freezes in December and is free of ice by April". What is told
+of a thing belongs to its verb (`acts`): where the place has a statement's verb only beside another subject, object,
+time or place, and what the statement puts there beside another verb, it says something else (`elsewhere`). The same
+holds for two words in a row: "the first edition" of "the second edition" (`beside`).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from vouchgate.ingest.support.clauses.acts import (
+    ACTS,
+    Act,
+    Run,
+    Words,
+    acts,
+    first_run,
+    is_verb,
+    outside_brackets,
+)
+from vouchgate.ingest.support.tokens import Token
+
+_LONGEST = 6  # words of a subject; a longer one was not read rightly
+_EXCLUSIVE = frozenset({"by", "when", "span", "since", "until"})  # of these there is one
+# Behind these also things that are no names tell acts apart.
+_LOOSE = frozenset({"at", "from", "span", "before", "after"})
+
+
+def beside_other_acts(text: str, words: Words, source: str, place: Words) -> dict[str, float]:
+    """Whether a place has the acts of a statement beside something else (`elsewhere`), and its words behind other ones
+    (`beside`). Linear in both, but for the acts that they share."""
+    ours, theirs = outside_brackets(text, words), outside_brackets(source, place)
+    pair = _Pair(ours, theirs, there := acts(source, theirs))
+    elsewhere = any(
+        shared and all(pair.told_apart(act, other) for other in shared)
+        for act in acts(text, ours)
+        for shared in [[other for other in there if act.keys & other.keys]]
+    )
+    return {
+        "elsewhere": float(elsewhere),
+        "beside": float(any(map(pair.follows_another, range(1, len(ours))))),
+    }
+
+
+class _Pair:
+    """The words of a statement and those of a place, with where each has the other's."""
+
+    def __init__(self, ours: Words, theirs: Words, there: Sequence[Act]) -> None:
+        self._ours, self._theirs, self._acts = ours, theirs, there
+        self._said = {key for word in ours if word.content for key in _found_under(word)}
+        self._there: dict[str, list[int]] = defaultdict(list)
+        for at, word in enumerate(theirs):
+            for key in _found_under(word) if word.content else ():
+                self._there[key].append(at)
+
+    def told_apart(self, act: Act, other: Act) -> bool:
+        """Whether two acts of one verb are not the same, because what is told of one the place tells of another."""
+        if other.denied and not act.denied:
+            return True
+        moments = ACTS.moments.get(act.joint), ACTS.moments.get(other.joint)
+        if None not in moments and moments[0] != moments[1]:
+            return True
+        region = {*other.span, *other.subject, *other.same}
+        return (
+            self._other_subject(act, other)
+            or self._other_object(act, other, region)
+            or any(self._other_setting(kind, run, other, region) for kind, run in act.settings)
+        )
+
+    def follows_another(self, second: int) -> bool:
+        """Whether a word stands in the place behind another name, another ordinal, or the opposite of the one that it
+        follows in the statement, and never behind that one."""
+        one, two = self._ours[second - 1], self._ours[second]
+        places = self._at(two) if two.content else ()
+        if not places:
+            return False
+        before = [self._theirs[at - 1] if at else None for at in places]
+        named = one.name and one.content and not is_verb(self._ours, second)
+        if named and {at - 1 for at in places}.isdisjoint(self._at(one)):
+            return all(
+                word is not None and word.name and word.content and not self._ours_too(word)
+                for word in before
+            )
+        if one.low in ACTS.ordinals:
+            return all(
+                word is not None and word.low in ACTS.ordinals and word.low != one.low for word in before
+            )
+        for these, those in ACTS.pairs:
+            if one.low in these:
+                near = [{word.low for word in self._theirs[max(0, at - 2) : at]} for at in places]
+                return all(lows & those and not lows & these for lows in near)
+        return False
+
+    def _other_subject(self, act: Act, other: Act) -> bool:
+        theirs, known = other.subject, not other.pronoun
+        if act.passive != other.passive:  # what one is done to, the other does
+            theirs = other.object if act.passive else other.agent
+            known = bool(theirs)
+        ours, others = _labels(self._ours, act.subject), _labels(self._theirs, theirs)
+        if ours and others and ours.isdisjoint(others):
+            return True
+        same = {*theirs, *(other.same if act.passive == other.passive else ())}
+        lacking = [at for at in act.subject if (places := self._where(at)) and same.isdisjoint(places)]
+        if not lacking:
+            return False
+        if not known:  # a pronoun stands for what was named before
+            return act.passive == other.passive and any(min(self._where(at)) > other.at for at in lacking)
+        own = [at for at in theirs if not self._ours_too(self._theirs[at])]
+        if not own or len(theirs) > _LONGEST:
+            return False
+        head = first_run(self._ours, act.subject) or act.subject
+        one, two = head[-1], (first_run(self._theirs, theirs) or theirs)[-1]
+        if one in lacking and two in own:
+            # "The firm" may stand for its name, but not beside it.
+            alike = self._is_name(one) == self._theirs[two].name
+            resumes = _is_definite(self._theirs, theirs) or _is_definite(self._ours, act.subject)
+            return alike or not resumes or self._contrasts(one, other)
+        return one not in lacking and two not in own and not set(head).isdisjoint(lacking)
+
+    def _other_object(self, act: Act, other: Act, region: set[int]) -> bool:
+        run = [at for at in act.object if self._where(at)]
+        firm = _firmness(self._ours, run)
+        return (
+            act.passive == other.passive
+            and bool(firm)
+            and firm == _firmness(self._theirs, other.object)
+            and all(region.isdisjoint(self._where(at)) for at in run)
+            and not any(self._ours_too(self._theirs[at]) for at in other.object)
+        )
+
+    def _other_setting(self, kind: str, run: Run, other: Act, region: set[int]) -> bool:
+        known = [at for at in run if self._where(at)]
+        wanted = run if kind == "when" else known  # what is at one time is not at another
+        theirs = [found for name, found in other.settings if name == kind]
+        if not wanted or not theirs or any(not region.isdisjoint(self._where(at)) for at in wanted):
+            return False
+        if any(self._ours_too(self._theirs[at]) for found in theirs for at in found):
+            return False
+        firm = _firmness(self._ours, wanted)
+        alike = any(_firmness(self._theirs, found) == firm for found in theirs)
+        tells = bool(firm) or kind in _LOOSE or kind.startswith("its ")
+        return kind in _EXCLUSIVE or (alike and tells)
+
+    def _contrasts(self, at: int, other: Act) -> bool:
+        """Whether the sentence of an act has a word of the statement as the subject of another one."""
+        places = set(self._where(at))
+        return any(each.period == other.period and not places.isdisjoint(each.subject) for each in self._acts)
+
+    def _is_name(self, at: int) -> bool:
+        """Whether a word of the statement is a name: at its start any word has a capital, and the place tells."""
+        return self._ours[at].name or all(
+            self._theirs[place].shown[:1].isupper() for place in self._where(at)
+        )
+
+    def _ours_too(self, word: Token) -> bool:
+        return not self._said.isdisjoint(_found_under(word))
+
+    def _where(self, at: int) -> Sequence[int]:
+        return self._at(self._ours[at])
+
+    def _at(self, word: Token) -> Sequence[int]:
+        return next((self._there[key] for key in word.keys if key in self._there), ())
+
+
+def _is_definite(words: Words, run: Run) -> bool:
+    return bool(run) and run[0] > 0 and words[run[0] - 1].low in ACTS.determiners
+
+
+def _labels(words: Words, run: Run) -> set[str]:
+    return {words[at].low for at in run if words[at].low[0] == "!"}
+
+
+def _firmness(words: Words, run: Sequence[int]) -> str:
+    """Whether words are a number, a name, or neither (""): only what is of one kind stands in another one's stead."""
+    if any(words[at].number for at in run):
+        return "number"
+    return "name" if any(words[at].name for at in run) else ""
+
+
+def _found_under(word: Token) -> Iterable[str]:
+    """The keys of a word, and those of its parts; an identifier is one thing: "flags.yaml" is no flag."""
+    return word.keys if word.identifier else dict.fromkeys((*word.keys, *word.parts))

@@ -1,0 +1,150 @@
+"""What a place says of one thing, beside one verb, is not said of another."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.running.hangs import given_up_after
+from vouchgate.ingest.claims.source import Held, Stance
+from vouchgate.ingest.support.clauses.acts import Act, acts, outside_brackets
+from vouchgate.ingest.support.source_text import SourceText
+from vouchgate.ingest.support.stance import stances
+from vouchgate.ingest.support.tokens import tokens_of
+
+STATES = Stance.STATES
+LAKE = "The lake freezes in December and is free of ice by late April."
+WINGS = "The east wing was built of brick in 1882, and the west wing was painted in 1961 by Nils Berg."
+SUIT = "Judge Alma Reiter dismissed the suit in 2018, but the appeals court revived it in 2020."
+FLAGS = "Feature flags live in flags.yaml and are read at start-up; secrets live in Vault and are read on each request."
+JOBS = "Jobs larger than 5 MB are rejected at the door. Priority jobs skip the queue, but are never retried."
+MODELS = "Model A scored 71.2 on the benchmark and Model B 68.9, although B was trained on more data."
+LAB = (
+    "Maria Okafor founded Lumen Labs in 2009 together with her brother Daniel, who left the company in 2014."
+)
+GUARD = "The gate is locked while the guard rests."
+NOVEL = "Her second novel, The Salt Road, won the Orme Prize in 1994. Her first novel lay in a drawer."
+BREW = "Cold brew contains less acid than hot coffee, but more caffeine per cup."
+BRIDGE = (
+    "The Marlow Bridge was closed in 2016. The older Kesh Bridge, a kilometre upstream, carried the traffic."
+)
+
+
+LEAVE = "Priya writes to Jo, who is on leave until June. The old crane stays until winter, the new one until Easter."
+BUILDS = "Windows builds are signed by the release bot, macOS builds by Karin."
+
+
+def held(claim: str, text: str) -> tuple[Held, ...]:
+    return stances(claim, SourceText(text))
+
+
+@pytest.mark.parametrize(
+    ("claim", "text", "why"),
+    [
+        ("The lake freezes in late April.", LAKE, "elsewhere"),  # another time
+        ("The lake is free of ice by December.", LAKE, "elsewhere"),
+        ("The west wing was built of brick in 1882.", WINGS, "elsewhere"),  # another subject
+        ("The east wing was painted in 1961.", WINGS, "elsewhere"),
+        (
+            "Judge Alma Reiter revived the suit in 2020.",
+            SUIT,
+            "elsewhere",
+        ),  # "the court" is not she beside her
+        ("The appeals court dismissed the suit in 2020.", SUIT, "elsewhere"),
+        ("Feature flags live in Vault.", FLAGS, "elsewhere"),  # another place
+        ("Feature flags are read on each request.", FLAGS, "elsewhere"),
+        ("Secrets live in flags.yaml.", FLAGS, "elsewhere"),
+        ("Priority jobs are rejected at the door.", JOBS, "elsewhere"),  # other things of one name
+        (
+            "Model B scored 71.2 on the benchmark.",
+            MODELS,
+            "elsewhere",
+        ),  # told by a letter, and without a verb
+        ("Maria Okafor left the company in 2014.", LAB, "elsewhere"),  # "who" is the one before it
+        ("Lumen Labs was founded in 2014.", LAB, "elsewhere"),
+        ("The gate is locked before the guard rests.", GUARD, "elsewhere"),  # another moment
+        ("Her first novel won the Orme Prize in 1994.", NOVEL, "beside"),
+        ("Cold brew contains less caffeine than hot coffee.", BREW, "beside"),
+        ("The Marlow Bridge carried the traffic.", BRIDGE, "elsewhere"),
+        ("Priya is on leave until June.", LEAVE, "elsewhere"),  # how somebody is
+        ("The old crane stays until Easter.", LEAVE, "elsewhere"),
+        ("Windows builds are signed by Karin.", BUILDS, "elsewhere"),  # another one does it
+        ("The lake reliably freezes in December.", LAKE, "manner"),  # the source has no such word
+    ],
+)
+def test_what_is_said_of_something_else_is_not_stated(claim: str, text: str, why: str) -> None:
+    found = held(claim, text)
+    assert all(one.stance is not STATES for one in found)
+    assert why in {one.why for one in found}
+
+
+@pytest.mark.parametrize(
+    ("claim", "text"),
+    [
+        ("The lake freezes in December.", LAKE),
+        ("The lake is free of ice by late April.", LAKE),
+        ("The west wing was painted in 1961 by Nils Berg.", WINGS),
+        ("Nils Berg painted the west wing in 1961.", WINGS),
+        ("The appeals court revived the suit in 2020.", SUIT),
+        ("Secrets are read on each request.", FLAGS),
+        ("Priority jobs are never retried.", JOBS),
+        ("Model A scored 71.2 on the benchmark.", MODELS),
+        ("Maria Okafor founded Lumen Labs in 2009.", LAB),
+        ("Lumen Labs was founded in 2009 by Maria Okafor.", LAB),
+        ("The Salt Road won the Orme Prize in 1994.", NOVEL),
+        ("Cold brew contains more caffeine per cup than hot coffee.", BREW),
+        ("The Kesh Bridge carried the traffic.", BRIDGE),
+        ("Jo is on leave until June.", LEAVE),
+        ("Windows builds are signed by the release bot.", BUILDS),
+        ("Vedra was built in Split.", "Vedra is a large ferry built in Split for the islands."),
+        ("The film premiered on 2 May, 2016.", "The film premiered at the harbour on 2 May, 2016."),
+        (
+            "Harlan will recall 19 lorries.",
+            "The maker will also recall 19 lorries. Harlan said that it works on a mend.",
+        ),
+    ],
+)
+def test_what_is_said_of_it_is_stated(claim: str, text: str) -> None:
+    found = held(claim, text)
+    assert [(one.stance, one.why) for one in found] == [(STATES, "")] * len(found)
+
+
+def read(text: str) -> list[tuple[str, list[str], Act]]:
+    words = outside_brackets(text, tokens_of(text))
+    return [(words[act.at].shown, [words[at].shown for at in act.subject], act) for act in acts(text, words)]
+
+
+def test_an_act_has_what_belongs_to_its_verb() -> None:
+    (feeds, crew, one), (left, they, two) = read(
+        "The old crew feeds gulls at the pier in May, but left on Monday."
+    )
+    assert (feeds, crew, left, they) == ("feeds", ["old", "crew"], "left", ["old", "crew"])
+    assert [kind for kind, _ in one.settings] == ["at", "at", "when"]  # the pier, May, and May as a time
+    assert [kind for kind, _ in two.settings] == ["at", "when"]
+    assert two.joint == "but"
+    assert not (one.passive or one.denied or one.pronoun)
+
+
+@pytest.mark.parametrize(
+    ("text", "verbs"),
+    [
+        ("The run of requests is logged.", ["logged"]),
+        ("Requests fail at night.", ["fail"]),
+        ("API requests are refused.", ["refused"]),
+        ("The indexer only reads files.", ["reads"]),
+        ("A restore runs for hours.", ["runs"]),
+        ("", []),
+        (". , ; (", []),
+        ("apply apply apply supply reply", []),
+    ],
+)
+def test_a_verb_is_told_by_its_neighbours(text: str, verbs: list[str]) -> None:
+    assert [verb for verb, _, _ in read(text)] == verbs
+
+
+@pytest.mark.parametrize(
+    "word", ["runs ", "apply ", "who runs, ", "is ", "(", "May in 1990, ", "! A ", "rarely "]
+)
+def test_hostile_places_take_no_time(word: str) -> None:
+    with given_up_after(2):
+        for claim in ("The relay keeps mail for 30 days.", word * 40):
+            stances(claim, SourceText(word * 2_000 + "The relay keeps mail for 30 days."))
