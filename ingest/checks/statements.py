@@ -31,6 +31,8 @@ TURNED = frozenset(
         "replaced",
         "amended",
         "count",
+        "name",
+        "roles",
         "former",
         "reported",
         "crossed",

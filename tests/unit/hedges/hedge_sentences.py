@@ -215,6 +215,8 @@ CONTINUE: dict[str, str] = {
         Once we're sure that the index is used, the old one is dropped.
         Uploads may be at most 25 MB.
         A name may have up to 40 characters.
+        Users may upload at most five files.
+        A guest may stay up to 30 days.
         A user can choose to appear offline.
         The labels appear correctly in both views.
         You should be very careful with this flag.
