@@ -75,6 +75,7 @@ class _Lists:
     determiners: frozenset[str]
     relative: frozenset[str]
     adverbs: frozenset[str]
+    denying: frozenset[str]  # the verb beside them
     pronouns: frozenset[str]  # that may be a subject, of whomever
     expecting: frozenset[str]  # words behind which a verb follows
     joints: frozenset[str]
@@ -322,10 +323,7 @@ def _is_adverb(word: Token) -> bool:
 
 
 def _denies(word: Token) -> bool:
-    """Whether a word denies the verb beside it. "Fails" is one itself."""
-    low = word.low
-    verb = low in ACTS.verbs or low.endswith("ed")
-    return (low in LISTS.negations and not verb) or low.endswith("n't")
+    return word.low in ACTS.denying or word.low.endswith("n't")
 
 
 def _excepts(words: Words, at: int) -> bool:
@@ -411,7 +409,17 @@ def _forms(verb: str) -> tuple[str, ...]:
 
 def _load() -> _Lists:
     raw = read_data("stance.toml")["acts"]
-    plain = ("auxiliary", "be", "past", "participles", "determiners", "relative", "adverbs", "pronouns")
+    plain = (
+        "auxiliary",
+        "be",
+        "past",
+        "participles",
+        "determiners",
+        "relative",
+        "adverbs",
+        "denying",
+        "pronouns",
+    )
     words = {name: frozenset(raw[name]) for name in plain}
     greater, less, early, late = (frozenset(raw[name]) for name in ("greater", "less", "early", "late"))
     return _Lists(
