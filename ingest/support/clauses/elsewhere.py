@@ -25,6 +25,7 @@ from vouchgate.ingest.support.tokens import Token
 
 _LONGEST = 6  # words of a subject; a longer one was not read rightly
 _EXCLUSIVE = frozenset({"by", "when", "span", "since", "until"})  # of these there is one
+_CONDITIONS = frozenset({"if", "unless", "until"})  # which a place has to say, too
 # Behind these also things that are no names tell acts apart.
 _LOOSE = frozenset({"at", "from", "span", "before", "after"})
 
@@ -60,14 +61,15 @@ class _Pair:
         """Whether two acts of one verb are not the same, because what is told of one the place tells of another."""
         if other.denied and not act.denied:
             return True
-        moments = ACTS.moments.get(act.joint), ACTS.moments.get(other.joint)
-        if None not in moments and moments[0] != moments[1]:
+        ours, theirs = ACTS.moments.get(act.joint), ACTS.moments.get(other.joint)
+        if ours != theirs and (None not in {ours, theirs} or ours in _CONDITIONS):
             return True
+        return self._other_subject(act, other) or self._other_circumstances(act, other)
+
+    def _other_circumstances(self, act: Act, other: Act) -> bool:
         region = {*other.span, *other.subject, *other.same}
-        return (
-            self._other_subject(act, other)
-            or self._other_object(act, other, region)
-            or any(self._other_setting(kind, run, other, region) for kind, run in act.settings)
+        return self._other_object(act, other, region) or any(
+            self._other_setting(kind, run, other, region) for kind, run in act.settings
         )
 
     def follows_another(self, second: int) -> bool:
@@ -108,11 +110,18 @@ class _Pair:
             return False
         if not known:  # a pronoun stands for what was named before
             return act.passive == other.passive and any(min(self._where(at)) > other.at for at in lacking)
+        return self._another(act, other, theirs, lacking)
+
+    def _another(self, act: Act, other: Act, theirs: Run, lacking: Sequence[int]) -> bool:
+        """Whether the subject of an act lacks what it has in the statement because it is another one."""
         own = [at for at in theirs if not self._ours_too(self._theirs[at])]
-        if not own or len(theirs) > _LONGEST:
-            return False
+        if not own:  # of two things the place says it of one, and of the other one something else
+            same = (each for each in self._acts if each.keys & act.keys and self._names_any(each, lacking))
+            return any(self._other_circumstances(act, each) for each in same)
         head = first_run(self._ours, act.subject) or act.subject
         one, two = head[-1], (first_run(self._theirs, theirs) or theirs)[-1]
+        if len(theirs) > _LONGEST:
+            return False
         if one in lacking and two in own:
             # "The firm" may stand for its name, but not beside it.
             alike = self._is_name(one) == self._theirs[two].name
@@ -146,8 +155,11 @@ class _Pair:
 
     def _contrasts(self, at: int, other: Act) -> bool:
         """Whether the sentence of an act has a word of the statement as the subject of another one."""
-        places = set(self._where(at))
-        return any(each.period == other.period and not places.isdisjoint(each.subject) for each in self._acts)
+        return any(each.period == other.period and self._names_any(each, [at]) for each in self._acts)
+
+    def _names_any(self, other: Act, run: Sequence[int]) -> bool:
+        """Whether the subject of an act of the place has one of these words of the statement."""
+        return any(not set(self._where(at)).isdisjoint(other.subject) for at in run)
 
     def _is_name(self, at: int) -> bool:
         """Whether a word of the statement is a name: at its start any word has a capital, and the place tells."""

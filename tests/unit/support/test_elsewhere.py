@@ -53,6 +53,9 @@ def held(claim: str, text: str) -> tuple[Held, ...]:
         ("Feature flags live in Vault.", FLAGS, "elsewhere"),  # another place
         ("Feature flags are read on each request.", FLAGS, "elsewhere"),
         ("Secrets live in flags.yaml.", FLAGS, "elsewhere"),
+        ("Secrets and feature flags live in Vault.", FLAGS, "elsewhere"),  # one of the two does
+        ("The gate is locked until the guard rests.", GUARD, "elsewhere"),
+        ("Feature flags live in flags.yaml until they are read.", FLAGS, "elsewhere"),  # a condition
         ("Priority jobs are rejected at the door.", JOBS, "elsewhere"),  # other things of one name
         (
             "Model B scored 71.2 on the benchmark.",
@@ -86,6 +89,7 @@ def test_what_is_said_of_something_else_is_not_stated(claim: str, text: str, why
         ("Nils Berg painted the west wing in 1961.", WINGS),
         ("The appeals court revived the suit in 2020.", SUIT),
         ("Secrets are read on each request.", FLAGS),
+        ("Feature flags live in flags.yaml, and secrets live in Vault.", FLAGS),
         ("Priority jobs are never retried.", JOBS),
         ("Model A scored 71.2 on the benchmark.", MODELS),
         ("Maria Okafor founded Lumen Labs in 2009.", LAB),
