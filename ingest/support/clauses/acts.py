@@ -92,7 +92,7 @@ def acts(text: str, words: Words) -> list[Act]:
     opening: tuple[int, Run, int] = (-1, (), 0)
     for piece in _pieces(text, words):
         last = found[-1] if found and found[-1].sentence == piece.sentence else None
-        groups = _verb_groups(words, piece.span)
+        groups = _verb_groups(words, piece)
         if groups:
             before = opening if opening[0] == piece.sentence else (piece.sentence, (), piece.span.start)
             _read_verbs(words, piece, groups, found, before)
@@ -254,9 +254,11 @@ def _break(text: str, words: Words, at: int) -> str:
     return "" if dated or _MARK.isdisjoint(between) else "mark"
 
 
-def _verb_groups(words: Words, span: range) -> list[tuple[int, int]]:
+def _verb_groups(words: Words, piece: _Piece) -> list[tuple[int, int]]:
     """The verbs of a piece: each from its first auxiliary verb to the verb itself."""
-    verbs = [at for at in span if is_verb(words, at)]
+    verbs = [at for at in piece.span if is_verb(words, at)]
+    if piece.opened == "mark" and verbs[:1] == [piece.span.start] and _is_inflected(words[verbs[0]]):
+        del verbs[0]  # "confirms orders in an hour, returns in a day"
     found: list[tuple[int, int]] = []
     for at in verbs:
         if found:
@@ -284,7 +286,7 @@ def is_verb(words: Words, at: int) -> bool:
     low, name = words[at].low, words[at].name
     if low in ACTS.auxiliary or low in ACTS.past:
         return True
-    regular = low.endswith("ed") and len(low) > len("shed") and not (name and at)
+    regular = low.endswith("ed") and len(low) > len("shed") and "-" not in low and not (name and at)
     start = at
     while start and at - start < _ADVERBS and _is_adverb(words[start - 1]):
         start -= 1
@@ -301,13 +303,13 @@ def is_verb(words: Words, at: int) -> bool:
 
 def _is_finite(words: Words, start: int, at: int) -> bool:
     """Whether a word of the list of verbs is one, by its neighbours; before `start` stands what is no adverb."""
-    before, low = words[start - 1], words[at].low
-    inflected = low not in ACTS.base
+    before = words[start - 1]
+    inflected = _is_inflected(words[at])
     after = words[at + 1].low if at + 1 < len(words) else ""
     if after in ACTS.auxiliary or after in ACTS.past or (inflected and after in ACTS.base):
         return False  # "requests are retried", "requests fail"
-    if inflected and (before.low in ACTS.auxiliary or after == "by"):
-        return False  # "had hits", "builds by hand"
+    if inflected and (before.low in ACTS.auxiliary or after == "by" or _is_inflected(before)):
+        return False  # "had hits", "builds by hand", "confirms orders"
     plural = before.low.endswith("s") or before.name or before.shown[:1].isupper()
     near = {word.low for word in words[max(0, start - 2) : start]}
     return (
@@ -316,6 +318,10 @@ def _is_finite(words: Words, start: int, at: int) -> bool:
         or (inflected and (before.content or before.low in LISTS.joints))
         or (plural and before.content and near.isdisjoint(ACTS.determiners))
     )
+
+
+def _is_inflected(word: Token) -> bool:
+    return word.low in ACTS.verbs and word.low not in ACTS.base
 
 
 def _is_adverb(word: Token) -> bool:
@@ -386,7 +392,7 @@ def _settings(words: Words, at: int, end: int) -> tuple[tuple[str, Run], ...]:
         if kind in _DATED and any(_is_time(words[each]) for each in run):
             found.append((kind, run))
             kind = "when"
-        elif kind == "for" and any(words[each].low in LISTS.spans for each in run):
+        elif kind in {"for", "within"} and any(words[each].low in LISTS.spans for each in run):
             kind = "span"
         found.append((kind, run))
     return tuple(found)

@@ -25,7 +25,8 @@ from vouchgate.ingest.support.tokens import Token
 
 _LONGEST = 6  # words of a subject; a longer one was not read rightly
 _EXCLUSIVE = frozenset({"by", "when", "span", "since", "until"})  # of these there is one
-_CONDITIONS = frozenset({"if", "unless", "until"})  # which a place has to say, too
+_PLACES = frozenset({"at", "from", "to"})
+_CONDITIONS = frozenset({"unless", "until"})  # which a place has to say, too
 # Behind these also things that are no names tell acts apart.
 _LOOSE = frozenset({"at", "from", "span", "before", "after"})
 
@@ -142,7 +143,8 @@ class _Pair:
 
     def _other_setting(self, kind: str, run: Run, other: Act, region: set[int]) -> bool:
         known = [at for at in run if self._where(at)]
-        wanted = run if kind == "when" else known  # what is at one time is not at another
+        named = kind in _PLACES and _firmness(self._ours, run) == "name"
+        wanted = run if named or kind == "when" else known  # what is at one time or place is not at another
         theirs = [found for name, found in other.settings if name == kind]
         if not wanted or not theirs or any(not region.isdisjoint(self._where(at)) for at in wanted):
             return False

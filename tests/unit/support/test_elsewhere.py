@@ -30,6 +30,8 @@ BRIDGE = (
 
 
 LEAVE = "Priya writes to Jo, who is on leave until June. The old crane stays until winter, the new one until Easter."
+DEPOT = "The depot confirms orders within an hour, returns within three days."
+COPY = "The picture hangs in Delft. The copy hung in Lyon until it burned."
 BUILDS = "Windows builds are signed by the release bot, macOS builds by Karin."
 
 
@@ -71,6 +73,8 @@ def held(claim: str, text: str) -> tuple[Held, ...]:
         ("Priya is on leave until June.", LEAVE, "elsewhere"),  # how somebody is
         ("The old crane stays until Easter.", LEAVE, "elsewhere"),
         ("Windows builds are signed by Karin.", BUILDS, "elsewhere"),  # another one does it
+        ("The depot confirms orders within three days.", DEPOT, "elsewhere"),
+        ("The copy hung in Delft until it burned.", COPY, "elsewhere"),  # another place, named before
         ("The lake reliably freezes in December.", LAKE, "manner"),  # the source has no such word
     ],
 )
@@ -99,6 +103,8 @@ def test_what_is_said_of_something_else_is_not_stated(claim: str, text: str, why
         ("The Kesh Bridge carried the traffic.", BRIDGE),
         ("Jo is on leave until June.", LEAVE),
         ("Windows builds are signed by the release bot.", BUILDS),
+        ("The depot confirms orders within an hour.", DEPOT),
+        ("The copy hung in Lyon until it burned.", COPY),
         ("Vedra was built in Split.", "Vedra is a large ferry built in Split for the islands."),
         ("The film premiered on 2 May, 2016.", "The film premiered at the harbour on 2 May, 2016."),
         (
