@@ -23,30 +23,27 @@ from vouchgate.ingest.support.turns import NOT_OWN, OF_PERSON
 
 CHECK = "statements"
 NAMED = 4  # words of a statement that a message names
-# Why a place that speaks of a statement says something else: not a word is missing, and yet it is not said.
-TURNED = frozenset(
-    {
-        "denial",
-        "opposite",
-        "replaced",
-        "amended",
-        "count",
-        "name",
-        "roles",
-        "former",
-        "reported",
-        "crossed",
-        "mixed",
-        "borrowed",
-        "exchanged",
-        "elsewhere",
-        "beside",
-        "manner",
-        NOT_OWN,
-        OF_PERSON,
-    }
-)
-_SAYS_WHY = {
+_OF_ANOTHER = " The source says this of something else, or of another time or place."
+_OTHER_WORD = " The source has another word in place of one of these."
+_SIDES = " The source has it the other way about."
+# Why a place that speaks of a statement says something else, and what is told of that when not a word is missing.
+TURNED = {
+    "denial": " One of the two denies it, and the other does not.",
+    "opposite": _OTHER_WORD,
+    "replaced": _OTHER_WORD,
+    "beside": _OTHER_WORD,
+    "manner": " The source does not say how.",
+    "amended": " A later record changes what this one says.",
+    "count": " The source counts otherwise.",
+    "name": " The source says this of something else.",
+    "roles": _SIDES,
+    "exchanged": _SIDES,
+    "crossed": _SIDES,
+    "mixed": _OF_ANOTHER,
+    "borrowed": _OF_ANOTHER,
+    "elsewhere": _OF_ANOTHER,
+    "former": " The source says that it was so once.",
+    "reported": " The source only tells that somebody says so.",
     NOT_OWN: " A user's turn shows just what that user wants, likes, decided or said, and nothing else.",
     OF_PERSON: " What a person wants or said, no tool's output shows.",
 }
@@ -165,7 +162,8 @@ def _uncovered(content: str, open_: Sequence[Coverage]) -> str:
     words = ", ".join(f"“{word}”" for word in worst.lacking[:NAMED])
     without = f": no source has {words}" if words else ""
     more = f" (and {len(open_) - 1} more)" if len(open_) > 1 else ""
-    return f"“{quoted}” is not covered by what the claim cites{without}{more}.{_SAYS_WHY.get(worst.why, '')}"
+    why = "" if words and worst.why not in {NOT_OWN, OF_PERSON} else TURNED.get(worst.why, "")
+    return f"“{quoted}” is not covered by what the claim cites{without}{more}.{why}"
 
 
 def _finding(verdict: Verdict, code: str, message: str, named: Iterable[Coverage]) -> Finding:

@@ -124,10 +124,10 @@ class _Pair:
         if len(theirs) > _LONGEST:
             return False
         if one in lacking and two in own:
-            # "The firm" may stand for its name, but not beside it.
+            # "The firm" may stand for a name before it, but not beside it.
             alike = self._is_name(one) == self._theirs[two].name
             resumes = _is_definite(self._theirs, theirs) or _is_definite(self._ours, act.subject)
-            return alike or not resumes or self._contrasts(one, other)
+            return alike or not resumes or min(self._where(one)) > other.at or self._contrasts(one, other)
         return one not in lacking and two not in own and not set(head).isdisjoint(lacking)
 
     def _other_object(self, act: Act, other: Act, region: set[int]) -> bool:

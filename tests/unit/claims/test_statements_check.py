@@ -151,6 +151,19 @@ def test_what_says_more_than_where_to_look_is_no_pointer(claim: str) -> None:
     assert decided(claim, *texts).rule != "pointer"
 
 
+@pytest.mark.parametrize(
+    ("claim", "told"),
+    [
+        ("Postfix keeps mail for 30 days, says ADR-1.", "The source says this of something else"),
+        ("The relay reliably keeps mail for 30 days (ADR-1).", "no source has “reliably”"),
+    ],
+)
+def test_what_is_not_covered_is_told_with_the_reason(claim: str, told: str) -> None:
+    said = found(claim, RELAY)
+    assert said is not None
+    assert (said.code, told in said.message) == ("uncovered", True), said.message
+
+
 def test_what_a_source_asks_covers_nothing() -> None:
     made = decided(
         "Per ADR-1 the relay keeps mail for 30 days.", "Does the relay keep mail for 30 days? Hardly."

@@ -74,6 +74,7 @@ def held(claim: str, text: str) -> tuple[Held, ...]:
         ("The old crane stays until Easter.", LEAVE, "elsewhere"),
         ("Windows builds are signed by Karin.", BUILDS, "elsewhere"),  # another one does it
         ("The depot confirms orders within three days.", DEPOT, "elsewhere"),
+        ("Postfix keeps mail.", "The relay keeps mail. Postfix sends it on.", "elsewhere"),  # named behind it
         ("The copy hung in Delft until it burned.", COPY, "elsewhere"),  # another place, named before
         ("The lake reliably freezes in December.", LAKE, "manner"),  # the source has no such word
     ],
@@ -109,7 +110,7 @@ def test_what_is_said_of_something_else_is_not_stated(claim: str, text: str, why
         ("The film premiered on 2 May, 2016.", "The film premiered at the harbour on 2 May, 2016."),
         (
             "Harlan will recall 19 lorries.",
-            "The maker will also recall 19 lorries. Harlan said that it works on a mend.",
+            "Harlan said that it works on a mend. The maker will also recall 19 lorries.",
         ),
     ],
 )
