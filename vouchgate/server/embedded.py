@@ -12,6 +12,7 @@ import secrets
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
@@ -78,8 +79,7 @@ class _Running:
         self._opened: Future[Service] = Future()
         self._ended: Future[None] = Future()
         # A daemon, because a program that forgets to close it must end all the same.
-        self._thread = threading.Thread(target=self._run, name="vouchgate-gate", daemon=True)
-        self._thread.start()
+        threading.Thread(target=self._run, name="vouchgate-gate", daemon=True).start()
         try:
             self._service = self._opened.result()
         except _NOT_OPENED as error:
@@ -106,7 +106,7 @@ class _Running:
 
     def close(self) -> None:
         """Ends it, and waits for that. A second time it does nothing."""
-        if self._thread.is_alive():
+        with suppress(RuntimeError):  # its loop is closed: it has ended, or is about to
             self._loop.call_soon_threadsafe(self._stop.set)
         self._ended.result()
 

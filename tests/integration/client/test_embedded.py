@@ -7,6 +7,7 @@ import inspect
 import re
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -91,7 +92,7 @@ def test_claims_are_decided_and_ruled_on_as_at_the_service(gate: Gate, database_
 
 
 @pytest.mark.on("sqlite")
-def test_who_submits_cannot_rule_and_ends_with_the_gate(gate: Gate) -> None:
+def test_who_submits_cannot_rule_and_ends_with_the_gate(gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
     waits = gate.submit("The kiln cools for a day.")
     for wrong in (waits, waits.queue_id):
         with pytest.raises(TypeError, match="give an item"):
@@ -119,6 +120,8 @@ def test_who_submits_cannot_rule_and_ends_with_the_gate(gate: Gate) -> None:
     with pytest.raises(Unreachable):
         hasty.save("The mill delivers flour on Mondays.")
     gate.close()
+    gate.close()
+    monkeypatch.setattr(threading.Thread, "is_alive", lambda _: True)  # as for a moment behind its last word
     gate.close()
     with pytest.raises(RuntimeError, match="closed"):
         agent.whoami()
