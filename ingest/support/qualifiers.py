@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from vouchgate.ingest.support.tokens import LISTS, Token
+from vouchgate.ingest.support.tokens import LISTS, Token, denies_all_else
 
 _FRAME = 8  # words of a statement among which a clause may begin that it says something of
 _REACH = 3  # words that say something after a negation or another word that qualifies
@@ -169,7 +169,7 @@ def _denied(text: str, words: Sequence[Token]) -> frozenset[int]:
     """Which words stand in the reach of a negation: the next few that say something, up to a mark."""
     found: set[int] = set()
     for at, token in enumerate(words):
-        if not _denies(token) or _limits(words, at):
+        if not _denies(token) or denies_all_else(words, at):
             continue
         found.update(_after(text, words, at))
         last = at + 1 == len(words) or not _MARK.isdisjoint(text[token.end : words[at + 1].start])
@@ -180,11 +180,6 @@ def _denied(text: str, words: Sequence[Token]) -> frozenset[int]:
 
 def _denies(token: Token) -> bool:
     return token.low in LISTS.negations or token.low.endswith("n't")
-
-
-def _limits(words: Sequence[Token], at: int) -> bool:
-    """Whether a negation denies all else: "nothing but"."""
-    return at + 1 < len(words) and words[at + 1].low in LISTS.excepting
 
 
 def _after(text: str, words: Sequence[Token], at: int) -> Iterator[int]:

@@ -210,3 +210,8 @@ def _load() -> Lists:
 
 # A constant read once from the package's own data file.
 LISTS = _load()
+
+
+def denies_all_else(words: Sequence[Token], at: int) -> bool:
+    """Whether a negation leaves something out: "nothing but"."""
+    return at + 1 < len(words) and words[at + 1].low in LISTS.excepting

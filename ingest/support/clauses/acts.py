@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from vouchgate.ingest.contradictions.lists import LISTS as CALENDAR
 from vouchgate.ingest.data import read_data
-from vouchgate.ingest.support.tokens import LISTS, Token
+from vouchgate.ingest.support.tokens import LISTS, Token, denies_all_else
 
 _END = frozenset(".;!?")
 _MARK = frozenset(",–—:")
@@ -88,49 +88,48 @@ class _Lists:
 def acts(text: str, words: Words) -> list[Act]:
     """What is said to be done, in order. What is a verb, its ending and its neighbours tell, or a list. Linear."""
     found: list[Act] = []
-    # What a sentence names before its first verb: which sentence, what, and from where.
-    opening: tuple[int, Run, int] = (-1, (), 0)
+    named: dict[int, Run] = {}  # by a sentence before its first verb
+    began: dict[int, int] = {}  # and where that begins
     for piece in _pieces(text, words):
         last = found[-1] if found and found[-1].sentence == piece.sentence else None
-        groups = _verb_groups(words, piece)
-        if groups:
-            before = opening if opening[0] == piece.sentence else (piece.sentence, (), piece.span.start)
-            _read_verbs(words, piece, groups, found, before)
+        start = piece.span.start
+        if groups := _verb_groups(words, piece):
+            opening, first = named.get(piece.sentence, ()), began.get(piece.sentence, start)
+            _read_verbs(words, piece, groups, found, opening, first)
         elif last is None:
-            first, named, start = words[piece.span.start].low, opening[1], opening[2]
-            if opening[0] != piece.sentence:
-                named, start = (), piece.span.start
-            if first not in ACTS.kinds and not first.endswith("ing"):
-                named += first_run(words, piece.span)
-            opening = (piece.sentence, named, start)
+            began.setdefault(piece.sentence, start)
+            if words[start].low not in ACTS.kinds and not words[start].low.endswith("ing"):
+                named[piece.sentence] = named.get(piece.sentence, ()) + first_run(words, piece.span)
         elif piece.opened in {"mark", "joint"}:
             _read_rest(words, piece, found, last)
     return found
 
 
-def _read_verbs(
+def _read_verbs(  # noqa: PLR0917  (a piece and what its sentence has before it)
     words: Words,
     piece: _Piece,
     groups: Sequence[tuple[int, int]],
     found: list[Act],
-    opening: tuple[int, Run, int],
+    opening: Run,
+    began: int,
 ) -> None:
-    """The acts of a piece that has verbs. `opening` is what its sentence names before the first of them."""
+    """The acts of a piece that has verbs. `opening` is what its sentence names before the first of them, from `began`
+    on."""
     start = piece.span.start
     for number, (first, main) in enumerate(groups):
         end = groups[number + 1][0] if number + 1 < len(groups) else piece.span.stop
-        span = range(opening[2] if not number else start, end)
+        span = range(start if number else began, end)
         act = Act(frozenset(words[main].keys), main, span, piece.sentence, piece.period)
         act.joint = "" if number else piece.joint
         act.copula = words[main].low in ACTS.auxiliary
         act.passive = not act.copula and _is_passive(words, first, main)
         near = range(max(piece.span.start, first - 2), min(piece.span.stop, main + 2))
-        act.denied = any(_denies(words[at]) and not _excepts(words, at + 1) for at in near)
+        act.denied = any(_denies(words[at]) and not denies_all_else(words, at) for at in near)
         act.object = _behind(words, main, end)
         its = ((f"its {kind}", run) for kind, run in _settings(words, start, first))
         act.settings = (*_settings(words, main, end), *its)
         last = found[-1] if found and found[-1].sentence == piece.sentence else None
-        _read_subject(words, piece, act, range(start, first), last, opening[1])
+        _read_subject(words, piece, act, range(start, first), last, opening)
         told = piece.opened == "relative" or first == main
         if last is not None and last.copula and told and act.subject and min(act.subject) > last.at:
             act.same = last.subject
@@ -330,11 +329,6 @@ def _is_adverb(word: Token) -> bool:
 
 def _denies(word: Token) -> bool:
     return word.low in ACTS.denying or word.low.endswith("n't")
-
-
-def _excepts(words: Words, at: int) -> bool:
-    """Whether a denial is followed by what it leaves out: "holds nothing but letters"."""
-    return at < len(words) and words[at].low in LISTS.excepting
 
 
 def _subject(words: Words, leading: range) -> Run:
