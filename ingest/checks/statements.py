@@ -25,6 +25,7 @@ CHECK = "statements"
 NAMED = 4  # words of a statement that a message names
 _OF_ANOTHER = " The source says this of something else, or of another time or place."
 _OTHER_WORD = " The source has another word in place of one of these."
+FAR = "far"
 _SIDES = " The source has it the other way about."
 # Why a place that speaks of a statement says something else, and what is told of that when not a word is missing.
 TURNED = {
@@ -35,6 +36,7 @@ TURNED = {
     "manner": " The source does not say how.",
     "amended": " A later record changes what this one says.",
     "count": " The source counts otherwise.",
+    FAR: " The source has its number elsewhere, and not with this.",
     "name": " The source says this of something else.",
     "roles": _SIDES,
     "exchanged": _SIDES,
@@ -159,7 +161,8 @@ def _beyond(read: ReadClaim, sources: Sequence[Found]) -> Finding:
 def _uncovered(content: str, open_: Sequence[Coverage]) -> str:
     worst = open_[0]
     quoted = shorten(content[worst.start : worst.end])
-    words = ", ".join(f"“{word}”" for word in worst.lacking[:NAMED])
+    lacking = () if worst.why == FAR else worst.lacking  # which has them, but elsewhere
+    words = ", ".join(f"“{word}”" for word in lacking[:NAMED])
     without = f": no source has {words}" if words else ""
     more = f" (and {len(open_) - 1} more)" if len(open_) > 1 else ""
     why = "" if words and worst.why not in {NOT_OWN, OF_PERSON} else TURNED.get(worst.why, "")

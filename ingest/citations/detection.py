@@ -14,7 +14,7 @@ from vouchgate.ingest.parts import parts_of
 
 # Those of the files in `kinds/`; no two accept the same string as a whole.
 BUILT_IN: tuple[CitationKind, ...] = tuple(parts_of(kinds, "KIND"))
-_DIGIT = re.compile(r"[0-9]")
+_MAY_CITE = re.compile(r"[0-9/(]|symbol:")  # every type has one of these
 _FIRST = re.compile(r"[A-Za-z]{2,8}(?=[^A-Za-z])")
 _MASK = "\0"  # stands for a character of a URL: neither a letter nor a space to the rules
 
@@ -96,7 +96,7 @@ def detect_citations(text: str, most: int | None = None) -> tuple[Citation, ...]
         masked = _mask(masked, [found[:2] for found in urls])
         masked = _mask(masked, url.other_schemes(masked))
     folded = plain_signs(masked)
-    if "/" in folded.text or "symbol:" in folded.text or _DIGIT.search(folded.text):  # every type has one
+    if _MAY_CITE.search(folded.text):
         for kind, found in _without_overlaps(folded.text, most):
             start, end = folded.span(found.start, found.end)
             citations.append(_citation(text, kind.name, start, end, found.key))

@@ -9,6 +9,9 @@ import re
 _SIBILANT = re.compile(r"(?:x|ss|sh|zz|tch|rch|nch|each|oach|(?:tat|vir|\bb|bon|camp|corp|foc)us|[lhg]o)e$")
 # British -ise, -yse and American -ize, -yze; the stem before it has a vowel or three letters.
 _ISE = re.compile(r"(?<=[a-z]{3})([iy])s(?=(?:e|ed|er|es|ers|ing|ation|ations)$)")
+# British -our and American -or, in whatever form; "tour" and "hour" have one letter before.
+_OUR = re.compile(r"(?<=[a-z]{2})our(?=(?:s|ed|ing|ites?|able|ful|less|ly|y|ers?|al|hoods?)?$)")
+_NO_OUR = ("amour", "contour", "detour", "devour", "flour", "glamour", "scour", "velour")
 _VOWEL = re.compile(r"[aeiouy]")
 # Endings that tell the forms of a word apart, what is put in their place, and how many letters must stand before.
 # Cut in this order, one after the other, so that "nominations", "nominated" and "nominates" meet.
@@ -17,7 +20,7 @@ _ENDINGS = (
     ("ly", "", 4), ("ments", "", 4), ("ment", "", 4), ("ness", "", 4),
     ("ization", "iz", 3), ("isation", "iz", 3), ("ation", "", 4), ("ition", "it", 3), ("tion", "t", 3),
     ("sion", "s", 3), ("ing", "", 3), ("ied", "y", 3), ("ed", "", 3), ("ate", "", 4), ("at", "", 4),
-    ("ise", "iz", 4), ("ize", "iz", 4), ("er", "", 4), ("or", "", 4), ("y", "i", 3), ("e", "", 3),
+    ("ise", "iz", 4), ("ize", "iz", 4), ("is", "iz", 4), ("er", "", 4), ("or", "", 4), ("y", "i", 3), ("e", "", 3),
 )  # fmt: skip
 # Those that a word with this last letter can have, each with its place in the order: most words have none.
 _BY_LETTER = {
@@ -50,6 +53,14 @@ def stem(word: str) -> str:
     then two words share one ("option", "opt"). Small letters; what is not plain ASCII stays as it is."""
     if not (word.isascii() and word.isalpha()):
         return word
+    if "our" in word and not word.startswith(_NO_OUR):
+        word = _OUR.sub("or", word)
+    cut = _cut(word)
+    # "Cancelled" and "canceled" are of cancel, as "controlled" is of control: nobody is sure of the second l.
+    return cut[:-1] if cut.endswith("ll") and len(cut) > 4 else cut
+
+
+def _cut(word: str) -> str:
     reached = -1
     while len(word) > 3:
         for place, ending, instead, least in _BY_LETTER.get(word[-1], ()):

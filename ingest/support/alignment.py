@@ -32,6 +32,7 @@ _NEAR = 5  # words to either side that are of the same clause
 _VERBAL = ("ed", "ing")
 _SHORT = 5  # letters; a longer word in "-ly" is an adverb, "early" and "reply" are none
 _OPENING = frozenset('.!?:"“\n')  # between two words: a capital behind it means nothing
+_COUNTED = 1.5  # a number's weight in that choice: "after 24 hours" is where these are, whatever else expires
 _TITLED = 0.8  # of a word's weight in the choice of the place, when only the title has it
 
 
@@ -80,6 +81,8 @@ def align(text: str, start: int, end: int, source: SourceText) -> Alignment:
         measures |= binding(text, words, source.text, place)
         measures |= beside_other_acts(text, words, source.text, place)
     measures["miscounted"] += other_spans
+    lines = [source.said(each) for each in range(at, len(source.spans)) if source.spans[each][1] <= span[1]]
+    measures["stray"] = float(len(lines) > 1 and _stray(words, wanted, found, lines))
     measures["swapped"] = float(swapped(text, words, source.text, place))
     measures["exchanged"] = float(exchanged(text, words, source.text, place))
     return Alignment(words, wanted, span, missing, absent, measures)
@@ -201,7 +204,7 @@ def _best(
             share = sum([share for key, share in keys if key in has])
             if not share and (everywhere or not headed.isdisjoint(token.keys)):
                 share = _TITLED
-            worth += token.weight * share
+            worth += (_COUNTED if token.number else 1) * token.weight * share
         rank = (round(worth, 6), first - last, -first, -last)
         best = rank if best is None or rank > best else best
     if best is None:
@@ -279,6 +282,24 @@ def _subject_elsewhere(
             return False  # "Chosen: keep it" and "- Keep it" have no subject
         before = token.end
     return True
+
+
+def _stray(
+    words: Sequence[Token],
+    wanted: Sequence[Token],
+    found: Sequence[tuple[tuple[str, float], ...]],
+    lines: Sequence[frozenset[str]],
+) -> bool:
+    """Whether the place has a number only in a sentence with nothing else of the statement, but for what is counted."""
+    met = [({key for key, _ in keys}, token) for token, keys in zip(wanted, found, strict=True) if keys]
+    counted = {two.keys[0] for one, two in pairwise(words) if one.number}
+    others = [keys for keys, token in met if not token.number and token.keys[0] not in counted]
+    beside = frozenset[str]().union(*others)
+    return any(
+        all(beside.isdisjoint(line) for line in lines if not line.isdisjoint(keys))
+        for keys, token in met
+        if token.number and any(not line.isdisjoint(keys) for line in lines)
+    )
 
 
 def _miscounted(words: Sequence[Token], missing: Sequence[Token], source: SourceText) -> int:

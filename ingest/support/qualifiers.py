@@ -158,11 +158,17 @@ def _reached(text: str, words: Sequence[Token], cues: frozenset[str]) -> frozens
     for at, token in enumerate(words):
         if token.low in LISTS.wishes and not (at and words[at - 1].low in LISTS.deciding):
             continue
-        if token.low in cues:
+        if token.low in cues or (_used_to(words, at) and LISTS.former <= cues):
             found.update(
                 _before(text, words, at) if token.low in LISTS.backwards else _after(text, words, at)
             )
     return frozenset(found)
+
+
+def _used_to(words: Sequence[Token], at: int) -> bool:
+    """Whether this is the "used" of what was so once: "it used to run", not the job that is "used to run" others."""
+    near = words[max(0, at - 1) : at + 2]
+    return len(near) == 3 and near[1].low == "used" and near[2].low == "to" and near[0].low in LISTS.once
 
 
 def _denied(text: str, words: Sequence[Token]) -> frozenset[int]:

@@ -48,6 +48,7 @@ VETOES: Mapping[str, str] = {
     "crossed": "crossed",
     "mixed": "mixed",
     "borrowed": "borrowed",
+    "stray": "far",
     "elsewhere": "elsewhere",
     "beside": "beside",
     "manner": "manner",

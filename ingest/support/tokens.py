@@ -138,6 +138,7 @@ class Lists:
     conditions: frozenset[str]  # those of `possible` that name one
     able: frozenset[str]  # that say in a statement what "may" says in a source
     backwards: frozenset[str]  # those of `former` that reach back
+    once: frozenset[str]  # behind which "used to" is one of them too
     former: frozenset[str]
     reported: frozenset[str]
     telling: frozenset[str]  # keys of what may be said of a clause and changes nothing: decided, known, true
@@ -188,6 +189,7 @@ def _load() -> Lists:
         conditions=frozenset(raw["conditions"]),
         able=frozenset(raw["able"]),
         backwards=frozenset(raw["backwards"]),
+        once=frozenset(raw["once"]),
         former=frozenset(raw["former"]),
         reported=frozenset(raw["reported"]),
         telling=frozenset(map(term_key, raw["telling"])),

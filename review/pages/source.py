@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,6 +13,7 @@ from vouchgate.ingest.claims.citation import CitationType
 from vouchgate.ingest.claims.claim import Finding, Verdict
 from vouchgate.ingest.claims.decision import ValidationResult
 from vouchgate.ingest.claims.source import (
+    Form,
     Found,
     Judged,
     Missing,
@@ -42,6 +44,8 @@ CONFLICT, NEAR = "conflict", "near"
 _AROUND = (
     160  # characters of the excerpt that are shown on each side of the deciding place: a sentence or two
 )
+_LINES = 3  # that end in a gap between two paragraphs; with more of them nobody sees the next one
+_SPACE = re.compile(r"\s+")
 _BEGINNING = 400  # characters that are shown of one without such a place
 
 # The codes of `ingest.claims.source.Unreachable`; one that is not here is shown as it is.
@@ -218,8 +222,7 @@ def _excerpt(found: Found | None, findings: Iterable[Finding]) -> tuple[Pieces, 
     """The whole excerpt, the part of it that decides, and whether the first has more."""
     if found is None or not found.excerpt.strip():
         return (), (), False
-    text = found.excerpt
-    spans = list(_deciding_spans(text, findings))
+    text, spans = _without_gaps(found.excerpt, _deciding_spans(found.excerpt, findings), found.form)
     start = max(0, min((span.start for span in spans), default=0) - _AROUND)
     end = max(span.end for span in spans) + _AROUND if spans else _BEGINNING
     start, end = _cut_at_words(text, start, end)
@@ -248,6 +251,20 @@ def _deciding_spans(text: str, findings: Iterable[Finding]) -> Iterable[MarkedSp
             yield MarkedSpan(start, end, NEAR, "the nearest it comes to the claim")
         else:
             yield MarkedSpan(start, end, NEAR, "where it speaks of what the claim says")
+
+
+def _without_gaps(text: str, spans: Iterable[MarkedSpan], form: Form) -> tuple[str, list[MarkedSpan]]:
+    """A text without long gaps of white space, and where its spans are then. What is not a record's own word, such as
+    what it weighed, is blank in its excerpt: there an ellipsis says that something stands."""
+    between = "\n…\n" if form == "record" else "\n\n"
+    gaps = [gap.span() for gap in _SPACE.finditer(text) if gap[0].count("\n") > _LINES]
+
+    def moved(place: int) -> int:
+        return place - sum(max(0, min(place, end) - start - len(between)) for start, end in gaps)
+
+    begins, ends = [0, *(end for _, end in gaps)], [*(start for start, _ in gaps), len(text)]
+    short = between.join(text[start:end] for start, end in zip(begins, ends, strict=True))
+    return short, [MarkedSpan(moved(each.start), moved(each.end), each.kind, each.note) for each in spans]
 
 
 def _cut_at_words(text: str, start: int, end: int) -> tuple[int, int]:

@@ -2,7 +2,8 @@
 commit (`src/auth.py@4e5d6c7a`).
 
 In running text a path has a slash and an ending of files that people keep in repositories, so that "and/or", "TCP/IP",
-1/2 and 2024/01/03 are none, nor are globs, addresses without a scheme, and files outside of a repository.
+1/2 and 2024/01/03 are none, nor are globs, addresses without a scheme, and files outside of a repository. Of the files
+at the top those are cited whose names say that they are there, in brackets: "(README.md)", "(see pyproject.toml)".
 """
 
 import re
@@ -34,6 +35,15 @@ _RUNNING = re.compile(
     rf"(?![\w/\\{{=~]|[.+-]\w|#\d|@(?![0-9a-f]{{7,40}}(?![0-9A-Za-z])))"
     rf"{_AFTER}"
 )
+# In capitals, or what a tool looks for at the top. "Update README.md" speaks of the file, and does not cite it.
+_TOP = (
+    r"(?P<path>[A-Z][A-Z_-]{2,30}\.(?:adoc|md|rst|txt)|Cargo\.toml|Dockerfile|LICENSE|Makefile|compose\.ya?ml|docker-compose\.ya?ml"
+    r"|go\.mod|package\.json|pyproject\.toml|setup\.(?:cfg|py)|tox\.ini)"
+)
+_CITED = re.compile(
+    rf"\((?:(?:see|per|from|in|cf\.) )?`?(?P<whole>{_TOP}{_AFTER})(?=(?:#[A-Za-z][\w-]{{0,100}})?`?[),;])"
+)
+_AT_TOP = re.compile(rf"{_TOP}{_AFTER}")
 # One that is given as what it is may be any file, also one at the top.
 _NAME = re.compile(r"[^/]*[\w/]\.\w.*|.*/.*|[A-Z][a-z]*file|[A-Z]{4,20}", re.DOTALL)
 _NOT_IN_NAMES = r"\\:*?#\"<>|\x00-\x1f\x7f\ud800-\udfff"
@@ -100,9 +110,14 @@ def _find(text: str) -> Iterator[FoundCitation]:
         key = _key(match) if _reads_as_path(match["path"]) else None
         if key is not None:
             yield FoundCitation(match.start(), match.end(), key)
+    for match in _CITED.finditer(text):
+        if (key := _key(match)) is not None:
+            yield FoundCitation(*match.span("whole"), key)
 
 
 def _whole(value: str) -> str | None:
+    if at_top := _AT_TOP.fullmatch(value):
+        return _key(at_top)
     match = _RUNNING.fullmatch(value)
     return _key(match) if match and _reads_as_path(match["path"]) else None
 
@@ -115,7 +130,7 @@ def _bare(value: str) -> str | None:
 KIND = CitationKind(
     name=CitationType.PATH,
     label="file",
-    needles=("/",),
+    needles=("/", "("),
     find=_find,
     whole=_whole,
     bare=_bare,

@@ -168,10 +168,8 @@ def test_what_a_killed_process_held_comes_to_others(store: Store, database_url: 
     process.start()
     process.join(120)
     assert process.exitcode == -signal.SIGKILL
-    if during:  # PostgreSQL notices a little later that its client is gone, and until then skips the locked row
-        alive = until(lambda: lease(store, SOON, "alive"))
-    else:
-        alive = lease(store, SOON, "alive")
+    # PostgreSQL notices a little later that its client is gone, and until then the locked row is skipped.
+    alive = until(lambda: lease(store, SOON, "alive")) if during else lease(store, SOON, "alive")
     assert [due.item_id for due in alive] == ([name] if during else [])
     assert [due.item_id for due in lease(store, SOON + timedelta(seconds=60), "later")] == [name]
 

@@ -36,6 +36,11 @@ def paths(text: str) -> list[tuple[str, str]]:
         ("a/b.test.ts", "a/b.test.ts", "a/b.test.ts"),
         ("docs/grüße.md", "docs/grüße.md", "docs/grüße.md"),
         ("packages/@acme/x/index.ts", "packages/@acme/x/index.ts", "packages/@acme/x/index.ts"),
+        ("Files have 5 MB (README.md).", "README.md", "README.md"),
+        ("5 MB (see `CONTRIBUTING.md:12-14`)", "CONTRIBUTING.md:12-14", "CONTRIBUTING.md#L12-L14"),
+        ("[limits](README.md#limits) of files", "README.md", "README.md"),
+        ("Python 3.11 (pyproject.toml, the first table)", "pyproject.toml", "pyproject.toml"),
+        ("one target (Makefile:3; also said there)", "Makefile:3", "Makefile#L3-L3"),
     ],
 )
 def test_a_path(text: str, value: str, key: str) -> None:
@@ -58,6 +63,8 @@ def test_a_path(text: str, value: str, key: str) -> None:
         "src/retry.py.bak, docs/guide.md/, docs/guide.md-old, lib/x.so.1",
         "path/to/file.py",
         "retry.py:42, main.go and Makefile:3",
+        "Update README.md and [README.md](https://example.com/x) (and CHANGELOG.md), (retry.py) (REDIS) (Readme.md)",
+        "README.md (the first), (README.md.bak), (SETUP.py), (README.md/x) and f(LICENSE_KEY)",
         "docs/guide.md#123",
         "10.1145/3292500.js",
         "src/retry",

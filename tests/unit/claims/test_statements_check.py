@@ -164,6 +164,18 @@ def test_what_is_not_covered_is_told_with_the_reason(claim: str, told: str) -> N
     assert (said.code, told in said.message) == ("uncovered", True), said.message
 
 
+def test_a_number_that_the_source_has_of_something_else_is_told_so() -> None:
+    said = found(
+        "Workers restart at noon after two hours (ADR-1).",
+        "A lease lasts two hours. Workers restart at noon.",
+    )
+    assert said is not None
+    assert said.message == (
+        "“Workers restart at noon after two hours (ADR-1).” is not covered by what the claim cites. "
+        "The source has its number elsewhere, and not with this."
+    )
+
+
 def test_what_a_source_asks_covers_nothing() -> None:
     made = decided(
         "Per ADR-1 the relay keeps mail for 30 days.", "Does the relay keep mail for 30 days? Hardly."

@@ -14,6 +14,7 @@ from vouchgate.ingest.checks.echo import echo_key
 from vouchgate.ingest.language.normalise import INVISIBLE, plain_signs
 from vouchgate.ingest.language.sentences import sentences
 from vouchgate.ingest.language.stems import inflected, stem
+from vouchgate.ingest.language.terms import term_key
 from vouchgate.ingest.language.words import tokens
 
 TEXTS = st.text(
@@ -41,6 +42,36 @@ def test_two_strengths_of_one_word() -> None:
     assert (inflected("indexes"), inflected("used"), inflected("organised")) == ("index", "used", "organized")
     assert len({stem(word) for word in ("index", "indexes", "indexed", "indexing", "indexer")}) == 1
     assert stem("number5") == "number5"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(
+            "favour favor favoured favours",
+            "neighbourhood neighborhood neighborhoods",
+            "colour colored colours",
+        ),
+        *("cancelled canceled cancelling cancel", "controlled controls control", "fulfil fulfill fulfilled"),
+        *("organise organized organisation organising", "modelling modeling model", "emphasise emphasis"),
+        *(
+            "grey gray",
+            "metres meter",
+            "artefacts artifact",
+            "dialogue dialogs",
+            "learnt learned",
+            "skilful skillful",
+        ),
+    ],
+)
+def test_both_sides_of_the_atlantic_mean_the_same(words: str) -> None:
+    assert len({term_key(word) for word in words.split()}) == 1
+
+
+def test_a_word_that_only_looks_so_keeps_its_letters() -> None:
+    kept = ["hour", "four", "contour", "flour", "tour", "call", "roll", "this"]
+    assert [stem(word) for word in kept] == kept
+    assert len({stem(word) for word in ("revise", "revised", "revision")}) == 1
 
 
 @pytest.mark.parametrize(

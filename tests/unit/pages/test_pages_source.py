@@ -89,6 +89,16 @@ def test_a_short_excerpt_is_shown_whole_and_one_without_a_place_from_its_beginni
     assert text(unbroken.passage) == "x" * 400 + " …"
 
 
+@pytest.mark.parametrize(("form", "between"), [("record", "\n…\n"), ("page", "\n\n")])
+def test_what_is_left_blank_of_a_source_is_no_empty_room(form: str, between: str) -> None:
+    gap = "\n     " * 5 + "\n"
+    wide = f"# 7. Shipping{gap}{PAGE_TEXT}{gap}The end"
+    found = source(page(form=form, excerpt=wide))
+    assert text(found.excerpt) == between.join(["# 7. Shipping", PAGE_TEXT.strip(), "The end"])
+    assert marked(found.passage, "conflict") == marked(found.excerpt, "conflict") == ["14:00"]
+    assert text(source(page(form=form, excerpt="One\n\nTwo\n\n\nThree")).excerpt) == "One\n\nTwo\n\n\nThree"
+
+
 def test_facts_of_another_excerpt_mark_nothing() -> None:
     answer = page()
     broken = [

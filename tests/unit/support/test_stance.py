@@ -248,6 +248,7 @@ def test_a_huge_claim_is_held_in_linear_time() -> None:
         ("Nightly copies are encrypted.", "Nightly copies may be encrypted.", "possible"),
         ("The gateway listens on port 8080.", "The gateway listened on port 8080 until 2019.", "former"),
         ("The archive is hosted in Lyon.", "The archive was formerly hosted in Lyon.", "former"),
+        ("We write a report of each backlog.", "We used to write a report of each backlog.", "former"),
         ("The relay loses mail.", "Critics claimed the relay loses mail.", "reported"),
     ],
 )
@@ -257,6 +258,26 @@ def test_what_is_said_only_as_possible_or_former_or_reported_is_not_stated(
     found = one(claim, source)
     assert (found.stance, found.why) == (SPEAKS, why)
     assert one(source, source).stance is STATES  # said in the same way, it is
+
+
+def test_what_something_is_used_to_do_it_still_does() -> None:
+    found = one("The job restarts idle workers.", "The job is used to restart idle workers.")
+    assert (found.stance, found.why) == (STATES, "")
+
+
+def test_a_number_is_looked_for_where_it_stands() -> None:
+    text = "A relay empties its cache.\n\nIt is kept in Lyon.\n\nThe cache is one of 24 to 48 hours."
+    found = one("A relay empties its cache within 24 to 48 hours.", text)
+    assert found.place is not None
+    assert text[slice(*found.place)] == "The cache is one of 24 to 48 hours."
+
+
+def test_a_number_of_a_sentence_that_says_nothing_of_it_is_not_its_own() -> None:
+    text = "A lease lasts two hours. Workers restart at noon."
+    found = one("Workers restart at noon after two hours.", text)
+    assert (found.stance, found.why) == (SPEAKS, "far")
+    both = "Workers restart at noon. Each restart of one takes two hours."
+    assert one("Restarts of workers take two hours.", both).why == ""
 
 
 PLAIN_TEXT = "The service stores names in plain text."
