@@ -81,8 +81,7 @@ def align(text: str, start: int, end: int, source: SourceText) -> Alignment:
         measures |= binding(text, words, source.text, place)
         measures |= beside_other_acts(text, words, source.text, place)
     measures["miscounted"] += other_spans
-    lines = [source.said(each) for each in range(at, len(source.spans)) if source.spans[each][1] <= span[1]]
-    measures["stray"] = float(len(lines) > 1 and _stray(words, wanted, found, lines))
+    measures["stray"] = float(_stray(words, wanted, found, _sentences(source, at, span[1])))
     measures["swapped"] = float(swapped(text, words, source.text, place))
     measures["exchanged"] = float(exchanged(text, words, source.text, place))
     return Alignment(words, wanted, span, missing, absent, measures)
@@ -284,13 +283,30 @@ def _subject_elsewhere(
     return True
 
 
+def _sentences(source: SourceText, first: int, end: int) -> list[frozenset[str]]:
+    """The words of each sentence of a place; one that begins small was broken at its line, and goes on."""
+    found: list[frozenset[str]] = []
+    for at in range(first, len(source.spans)):
+        start, stop = source.spans[at]
+        if stop > end:
+            break
+        if found and source.text[start].islower():
+            found[-1] |= source.said(at)
+        else:
+            found.append(source.said(at))
+    return found
+
+
 def _stray(
     words: Sequence[Token],
     wanted: Sequence[Token],
     found: Sequence[tuple[tuple[str, float], ...]],
     lines: Sequence[frozenset[str]],
 ) -> bool:
-    """Whether the place has a number only in a sentence with nothing else of the statement, but for what is counted."""
+    """Whether the place has a number only in a sentence with nothing else of the statement, but for what is counted;
+    one sentence alone is the place itself."""
+    if len(lines) < 2:
+        return False
     met = [({key for key, _ in keys}, token) for token, keys in zip(wanted, found, strict=True) if keys]
     counted = {two.keys[0] for one, two in pairwise(words) if one.number}
     others = [keys for keys, token in met if not token.number and token.keys[0] not in counted]

@@ -130,7 +130,7 @@ def _read_verbs(  # noqa: PLR0917  (a piece and what its sentence has before it)
         act.settings = (*_settings(words, main, end), *its)
         last = found[-1] if found and found[-1].sentence == piece.sentence else None
         _read_subject(words, piece, act, range(start, first), last, opening)
-        told = piece.opened == "relative" or first == main
+        told = piece.opened == "relative" or (number > 0 and first == main)
         if last is not None and last.copula and told and act.subject and min(act.subject) > last.at:
             act.same = last.subject
         if act.copula:
@@ -276,8 +276,10 @@ def _is_participle(word: Token) -> bool:
 
 
 def _is_passive(words: Words, first: int, main: int) -> bool:
-    by = main + 1 < len(words) and words[main + 1].low == "by"
-    return (by and _is_participle(words[main])) or any(words[at].low in ACTS.be for at in range(first, main))
+    behind = next((word.low for word in words[main + 1 : main + 1 + _ADVERBS] if not _is_adverb(word)), "")
+    return (behind == "by" and _is_participle(words[main])) or any(
+        words[at].low in ACTS.be for at in range(first, main)
+    )
 
 
 def is_verb(words: Words, at: int) -> bool:
@@ -291,8 +293,10 @@ def is_verb(words: Words, at: int) -> bool:
         start -= 1
     if not start:
         return regular
-    if words[start - 1].low in ACTS.determiners:
-        return False
+    if words[start - 1].low in ACTS.determiners or (
+        _is_inflected(words[start - 1]) and at + 1 < len(words) and words[at + 1].content
+    ):
+        return False  # "the expired rows", "omits expired rows"
     return (
         regular
         or low in ACTS.participles

@@ -25,6 +25,7 @@ from vouchgate.ingest.support.tokens import Token
 
 _LONGEST = 6  # words of a subject; a longer one was not read rightly
 _EXCLUSIVE = frozenset({"by", "when", "span", "since", "until"})  # of these there is one
+_MEANS = frozenset({"by", "through", "with"})  # of what is done actively, who helps: "sends it by Postfix"
 _PLACES = frozenset({"at", "from", "to"})
 _CONDITIONS = frozenset({"unless", "until"})  # which a place has to say, too
 # Behind these also things that are no names tell acts apart.
@@ -116,6 +117,9 @@ class _Pair:
     def _another(self, act: Act, other: Act, theirs: Run, lacking: Sequence[int]) -> bool:
         """Whether the subject of an act lacks what it has in the statement because it is another one."""
         own = [at for at in theirs if not self._ours_too(self._theirs[at])]
+        plain = not (act.passive or other.passive or act.copula or other.copula)
+        if not own and plain and self._exchanged(act, theirs, lacking):
+            return True
         if not own:  # of two things the place says it of one, and of the other one something else
             same = (each for each in self._acts if each.keys & act.keys and self._names_any(each, lacking))
             return any(self._other_circumstances(act, each) for each in same)
@@ -129,6 +133,18 @@ class _Pair:
             resumes = _is_definite(self._theirs, theirs) or _is_definite(self._ours, act.subject)
             return alike or not resumes or min(self._where(one)) > other.at or self._contrasts(one, other)
         return one not in lacking and two not in own and not set(head).isdisjoint(lacking)
+
+    def _exchanged(self, act: Act, theirs: Run, lacking: Sequence[int]) -> bool:
+        """Whether the statement has the one who does it in the place as one it is done to or for: "Ada pays Ben"."""
+        one = (first_run(self._ours, act.subject) or act.subject)[-1]
+        two = (first_run(self._theirs, theirs) or theirs)[-1:]
+        if one not in lacking or not two:
+            return False
+        helping = {at for kind, run in act.settings if kind in _MEANS for at in run}
+        sides = {*act.object, *(at for _, run in act.settings for at in run)}
+        if self._is_name(one) and self._theirs[two[0]].name:
+            sides |= {*act.span}
+        return any(two[0] in self._where(side) for side in sides - helping - {*act.subject})
 
     def _other_object(self, act: Act, other: Act, region: set[int]) -> bool:
         run = [at for at in act.object if self._where(at)]
@@ -146,6 +162,9 @@ class _Pair:
         named = kind in _PLACES and _firmness(self._ours, run) == "name"
         wanted = run if named or kind == "when" else known  # what is at one time or place is not at another
         theirs = [found for name, found in other.settings if name == kind]
+        if _firmness(self._ours, wanted) == "number":  # of two amounts in MB it is not the MB that differ
+            wanted = [at for at in wanted if self._ours[at].number]
+            theirs = [tuple(at for at in found if self._theirs[at].number) or found for found in theirs]
         if not wanted or not theirs or any(not region.isdisjoint(self._where(at)) for at in wanted):
             return False
         if any(self._ours_too(self._theirs[at]) for found in theirs for at in found):

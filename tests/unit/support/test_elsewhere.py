@@ -32,6 +32,11 @@ BRIDGE = (
 LEAVE = "Priya writes to Jo, who is on leave until June. The old crane stays until winter, the new one until Easter."
 DEPOT = "The depot confirms orders within an hour, returns within three days."
 COPY = "The picture hangs in Delft. The copy hung in Lyon until it burned."
+SHIFT = "Rua is away from 4 to 9 May, Nils covers her shift."
+OPTIONS = "Settings are read from files. Command line options override both."
+LIMIT = "This enlarges the cache of the Split site from 90 to 270 MB. The limit is therefore raised to 400 MB there."
+GRANT = "The place is first named when the abbot of Orrin granted the land to Godric Fenn in return for a rent of salt."
+LEASES = "The list has name and owner. Expired leases are left out; cleaning is done by sweep, which the clock calls."
 BUILDS = "Windows builds are signed by the release bot, macOS builds by Karin."
 
 
@@ -76,6 +81,10 @@ def held(claim: str, text: str) -> tuple[Held, ...]:
         ("The depot confirms orders within three days.", DEPOT, "elsewhere"),
         ("Postfix keeps mail.", "The relay keeps mail. Postfix sends it on.", "elsewhere"),  # named behind it
         ("The copy hung in Delft until it burned.", COPY, "elsewhere"),  # another place, named before
+        ("Rua covers the shift of Nils.", SHIFT, "elsewhere"),  # the other way about
+        ("Settings in files override the options of the command line.", OPTIONS, "elsewhere"),
+        ("Godric Fenn granted the land at Orrin to the abbot.", GRANT, "elsewhere"),
+        ("The limit of the Split site was raised to 270 MB.", LIMIT, "elsewhere"),  # both are MB
         ("The lake reliably freezes in December.", LAKE, "manner"),  # the source has no such word
     ],
 )
@@ -106,6 +115,9 @@ def test_what_is_said_of_something_else_is_not_stated(claim: str, text: str, why
         ("Windows builds are signed by the release bot.", BUILDS),
         ("The depot confirms orders within an hour.", DEPOT),
         ("The copy hung in Lyon until it burned.", COPY),
+        ("Nils covers her shift from 4 to 9 May.", SHIFT),
+        ("The limit is raised to 400 MB.", LIMIT),
+        ("Sweep, called by the clock, does the cleaning.", LEASES),
         ("Vedra was built in Split.", "Vedra is a large ferry built in Split for the islands."),
         ("The film premiered on 2 May, 2016.", "The film premiered at the harbour on 2 May, 2016."),
         (
@@ -143,6 +155,7 @@ def test_an_act_has_what_belongs_to_its_verb() -> None:
         ("API requests are refused.", ["refused"]),
         ("The indexer only reads files.", ["reads"]),
         ("A restore runs for hours.", ["runs"]),
+        ("The list omits expired rows.", ["omits"]),
         ("", []),
         (". , ; (", []),
         ("apply apply apply supply reply", []),
