@@ -152,6 +152,11 @@ def signed_in(visitor: Anybody) -> Visitor:
 SignedIn = Annotated[Visitor, Depends(signed_in)]
 
 
+def waiting_for(request: Request, visitor: Visitor) -> int | None:
+    """How many claims wait, which pages show beside the way to the queue; None for an auditor, who has none."""
+    return None if visitor.audits else service_of(request).queue.facets(visitor.principal).waiting
+
+
 def session_secret(request: Request) -> str | None:
     """The secret of the session cookie, if it has the shape of one."""
     return _well_formed(request.cookies.get(COOKIE))

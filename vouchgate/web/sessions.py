@@ -12,7 +12,7 @@ from vouchgate.review.pages.wording.times import moment
 from vouchgate.server.state import service_of
 from vouchgate.storage.identity import sessions
 from vouchgate.web.pages import PageProblem, html
-from vouchgate.web.session import Anybody, form, require_recent
+from vouchgate.web.session import Anybody, form, require_recent, waiting_for
 
 router = APIRouter(include_in_schema=False)
 
@@ -31,7 +31,7 @@ def listing(request: Request, visitor: Anybody) -> Response:
         request,
         "sessions.html",
         here="sessions",
-        waiting=None if visitor.audits else service.queue.facets(visitor.principal).waiting,
+        waiting=waiting_for(request, visitor),
         rows=found,
         this=sessions.session_id(visitor.secret),
         how=HOW,

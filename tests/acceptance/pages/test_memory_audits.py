@@ -71,6 +71,7 @@ def test_an_owner_clears_a_memory(site: Site, windows: Chromium, tmp_path: Path)
     expect(page.locator("nav.side a").first).to_have_attribute("href", f"{home}?label=credential&state=open")
     expect(page.locator("h1")).to_have_text("notes.jsonl: credential")  # the gravest comes first
     assert KEY not in page.content()
+    expect(page.locator("#badge")).to_have_attribute("data-waiting", "0")  # as on every page of an owner
     assert numbers(page) == {
         **{"Credential": "1 of 1", "Repeat": "1 of 1", "Speculation": "1 of 1", "Contradiction": "1 of 1"},
         **{"Fine": "4 of 4", "Open": "8"},

@@ -32,7 +32,7 @@ from vouchgate.storage.queue import audits
 from vouchgate.storage.queue.audits import AT_ONCE, Audit, RowState
 from vouchgate.web.audit.access import auditing
 from vouchgate.web.pages import PageProblem, html
-from vouchgate.web.session import BULK_BYTES, Anybody, SignedIn, Visitor, form
+from vouchgate.web.session import BULK_BYTES, Anybody, SignedIn, Visitor, form, waiting_for
 
 router = APIRouter(include_in_schema=False)
 
@@ -65,7 +65,8 @@ def show(request: Request, visitor: Reader, audit_id: str = "") -> Response:
     """Rows of an audit, the newest unless one is named, with one label or in one state, and what can be done."""
     every = clearing.listing(service_of(request).store, visitor.principal)
     if not audit_id and not every:
-        return html(request, "memory_audits.html", here="memory-audits", audit=None)
+        waiting = waiting_for(request, visitor)
+        return html(request, "memory_audits.html", here="memory-audits", waiting=waiting, audit=None)
     return _page(request, visitor, audit_id or every[0].id)
 
 
@@ -94,6 +95,7 @@ def _page(
         **{"names": names, "most": MOST_SHOWN, "diff": word_diff, "at": _moment, "said": said},
         "going": going,
         "next": rows[-1].position if len(rows) == PAGE else None,
+        "waiting": waiting_for(request, visitor),
     }
     return html(request, "memory_audits.html", here="memory-audits", **shown)
 
