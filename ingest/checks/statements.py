@@ -15,6 +15,7 @@ from pydantic import JsonValue
 from vouchgate.ingest.check import Check, Findings, ReadClaim, shorten
 from vouchgate.ingest.claims.claim import Finding, Span, Verdict
 from vouchgate.ingest.claims.source import Found, Held, Stance
+from vouchgate.ingest.language.terms import words_of
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.scoring.score import is_listed
 from vouchgate.ingest.support.beside import said_beside
@@ -25,7 +26,6 @@ CHECK = "statements"
 NAMED = 4  # words of a statement that a message names
 _OF_ANOTHER = " The source says this of something else, or of another time or place."
 _OTHER_WORD = " The source has another word in place of one of these."
-FAR = "far"
 _SIDES = " The source has it the other way about."
 # Why a place that speaks of a statement says something else, and what is told of that when not a word is missing.
 TURNED = {
@@ -36,13 +36,13 @@ TURNED = {
     "manner": " The source does not say how.",
     "amended": " A later record changes what this one says.",
     "count": " The source counts otherwise.",
-    FAR: " The source has its number elsewhere, and not with this.",
     "name": " The source says this of something else.",
     "roles": _SIDES,
     "exchanged": _SIDES,
     "crossed": _SIDES,
     "mixed": _OF_ANOTHER,
     "borrowed": _OF_ANOTHER,
+    "stray": _OF_ANOTHER,
     "elsewhere": _OF_ANOTHER,
     "former": " The source says that it was so once.",
     "reported": " The source only tells that somebody says so.",
@@ -116,7 +116,7 @@ def _judge(read: ReadClaim, findings: Findings) -> Iterator[Finding]:
         return
     open_ = [each for each in covered if each.stance is Stance.SILENT]
     if open_:
-        yield _finding(Verdict.DOUBT, "uncovered", _uncovered(read.claim.content, open_), open_)
+        yield _finding(Verdict.DOUBT, "uncovered", _uncovered(read.claim.content, open_, sources), open_)
     elif any(each.stance is Stance.SPEAKS for each in covered):
         message = "Its sources speak of every statement, and are not shown to say it."
         yield _finding(Verdict.PASS, "spoken_of", message, [c for c in covered if c.stance is Stance.SPEAKS])
@@ -158,15 +158,24 @@ def _beyond(read: ReadClaim, sources: Sequence[Found]) -> Finding:
     )
 
 
-def _uncovered(content: str, open_: Sequence[Coverage]) -> str:
+def _uncovered(content: str, open_: Sequence[Coverage], sources: Sequence[Found]) -> str:
     worst = open_[0]
     quoted = shorten(content[worst.start : worst.end])
-    lacking = () if worst.why == FAR else worst.lacking  # which has them, but elsewhere
-    words = ", ".join(f"“{word}”" for word in lacking[:NAMED])
-    without = f": no source has {words}" if words else ""
+    nowhere = _nowhere(worst.lacking, sources)
+    words = ", ".join(f"“{word}”" for word in (nowhere or worst.lacking)[:NAMED])
+    without = f": no source has {words}" if nowhere else f", which has {words} elsewhere" if words else ""
     more = f" (and {len(open_) - 1} more)" if len(open_) > 1 else ""
     why = "" if words and worst.why not in {NOT_OWN, OF_PERSON} else TURNED.get(worst.why, "")
     return f"“{quoted}” is not covered by what the claim cites{without}{more}.{why}"
+
+
+def _nowhere(words: Sequence[str], sources: Sequence[Found]) -> list[str]:
+    """Of the words that no place has beside the rest of a statement, those that no source has anywhere, as far as its
+    excerpt tells: that is chosen for the words of the claim."""
+    if not words:
+        return []
+    said = {word.key for source in sources for word in words_of(f"{source.title}\n{source.excerpt}")}
+    return [word for word in words if any(each.key not in said for each in words_of(word))]
 
 
 def _finding(verdict: Verdict, code: str, message: str, named: Iterable[Coverage]) -> Finding:

@@ -48,7 +48,7 @@ VETOES: Mapping[str, str] = {
     "crossed": "crossed",
     "mixed": "mixed",
     "borrowed": "borrowed",
-    "stray": "far",
+    "stray": "stray",
     "elsewhere": "elsewhere",
     "beside": "beside",
     "manner": "manner",
