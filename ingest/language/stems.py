@@ -11,7 +11,18 @@ _SIBILANT = re.compile(r"(?:x|ss|sh|zz|tch|rch|nch|each|oach|(?:tat|vir|\bb|bon|
 _ISE = re.compile(r"(?<=[a-z]{3})([iy])s(?=(?:e|ed|er|es|ers|ing|ation|ations)$)")
 # British -our and American -or, in whatever form; "tour" and "hour" have one letter before.
 _OUR = re.compile(r"(?<=[a-z]{2})our(?=(?:s|ed|ing|ites?|able|ful|less|ly|y|ers?|al|hoods?)?$)")
-_NO_OUR = ("amour", "contour", "detour", "devour", "flour", "glamour", "scour", "velour")
+_NO_OUR = (
+    "amour",
+    "concours",
+    "contour",
+    "detour",
+    "devour",
+    "flour",
+    "glamour",
+    "parkour",
+    "scour",
+    "velour",
+)
 _VOWEL = re.compile(r"[aeiouy]")
 # Endings that tell the forms of a word apart, what is put in their place, and how many letters must stand before.
 # Cut in this order, one after the other, so that "nominations", "nominated" and "nominates" meet.
@@ -56,8 +67,10 @@ def stem(word: str) -> str:
     if "our" in word and not word.startswith(_NO_OUR):
         word = _OUR.sub("or", word)
     cut = _cut(word)
-    # "Cancelled" and "canceled" are of cancel, as "controlled" is of control: nobody is sure of the second l.
-    return cut[:-1] if cut.endswith("ll") and len(cut) > 4 else cut
+    # "Cancelled" and "canceled" are of cancel, as "controlled" is of control: nobody is sure of the second l. A stall
+    # is not stale, and Danielle is not Daniel.
+    doubled = cut.endswith("ll") and len(cut) > len("stall") and not word.endswith(("lle", "lles"))
+    return cut[:-1] if doubled else cut
 
 
 def _cut(word: str) -> str:

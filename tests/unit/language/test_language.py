@@ -72,6 +72,8 @@ def test_a_word_that_only_looks_so_keeps_its_letters() -> None:
     kept = ["hour", "four", "contour", "flour", "tour", "call", "roll", "this"]
     assert [stem(word) for word in kept] == kept
     assert len({stem(word) for word in ("revise", "revised", "revision")}) == 1
+    for one, two in (("stall", "stale"), ("Danielle", "Daniel"), ("chill", "Chile"), ("parkour", "park")):
+        assert stem(one.lower()) != stem(two.lower())
 
 
 @pytest.mark.parametrize(
