@@ -19,7 +19,7 @@ from vouchgate.storage.queue.history import HistoryFilter
 from vouchgate.storage.queue.query import NO_QUERY, Query
 from vouchgate.web.listing import MOST_KEY, parse_typed
 from vouchgate.web.pages import PageProblem, html
-from vouchgate.web.session import SignedIn
+from vouchgate.web.session import SignedIn, waiting_for
 
 router = APIRouter(include_in_schema=False)
 
@@ -48,7 +48,7 @@ def history(request: Request, visitor: SignedIn) -> Response:
         "history.html",
         422 if fault else 200,
         here="history",
-        waiting=service.queue.facets(visitor.principal).waiting,
+        waiting=waiting_for(request, visitor),
         kinds=filter_choices(wanted.status, query),
         query=query,
         fault=pieces(fault),

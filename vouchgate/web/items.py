@@ -28,7 +28,7 @@ from vouchgate.web.listing import listing_of
 from vouchgate.web.pages import PageProblem, gone, html
 from vouchgate.web.pane import read_item
 from vouchgate.web.queue import MOST_REASON, parse_over, parse_reason, parse_supersede, redirect_with_result
-from vouchgate.web.session import Form, SignedIn, Visitor, form, own_path, set_owner
+from vouchgate.web.session import Form, SignedIn, Visitor, form, own_path, set_owner, waiting_for
 from vouchgate.web.told import ActResult, describe_result, find_notice
 
 router = APIRouter(include_in_schema=False)
@@ -221,7 +221,7 @@ def _page(
         "item.html",
         200 if failed is None else failed.status,
         here="queue",
-        waiting=service.queue.facets(visitor.principal).waiting,
+        waiting=waiting_for(request, visitor),
         item=read.view,
         kind=kind_of_item(shown),
         done=find_notice(service, visitor, request.query_params.get("done"), now),

@@ -25,7 +25,7 @@ from vouchgate.storage.identity import tokens
 from vouchgate.storage.outgoing import deliveries
 from vouchgate.web.pages import PageProblem, gone, html
 from vouchgate.web.queue import MOST_REASON
-from vouchgate.web.session import SignedIn, Visitor, form
+from vouchgate.web.session import SignedIn, Visitor, form, waiting_for
 
 router = APIRouter(include_in_schema=False)
 
@@ -62,7 +62,7 @@ def _listed(
         request,
         "memories.html",
         here="memories",
-        waiting=service.queue.facets(visitor.principal).waiting,
+        waiting=waiting_for(request, visitor),
         chosen=chosen,
         selects=chosen.selects,
         filtered=chosen.filtered,
@@ -153,7 +153,7 @@ def _page(request: Request, visitor: Visitor, memory_id: str, problem: str | Non
         "memory.html",
         200 if problem is None else 409,
         here="memories",
-        waiting=service.queue.facets(visitor.principal).waiting,
+        waiting=waiting_for(request, visitor),
         memory=memory_view(
             found, parse_decision(text), names=names, policy=service.policy, now=now, deliveries=told
         ),

@@ -11,7 +11,7 @@ from vouchgate.review.numbers import DAYS
 from vouchgate.review.pages.numbers import CHOICES, COLUMNS, PATH, numbers_view
 from vouchgate.server.state import service_of
 from vouchgate.web.pages import PageProblem, html
-from vouchgate.web.session import SignedIn
+from vouchgate.web.session import SignedIn, waiting_for
 
 router = APIRouter(include_in_schema=False)
 
@@ -31,7 +31,7 @@ def numbers(request: Request, visitor: SignedIn) -> Response:
         request,
         "numbers.html",
         here="numbers",
-        waiting=service.queue.facets(visitor.principal).waiting,
+        waiting=waiting_for(request, visitor),
         numbers=found,
         columns=COLUMNS,
         several=len(visitor.owners) > 1,

@@ -16,7 +16,7 @@ from vouchgate.review.trust import publishers
 from vouchgate.review.trust.publishers import MOST, TooManyPublishers
 from vouchgate.server.state import service_of
 from vouchgate.web.pages import PageProblem, html
-from vouchgate.web.session import SignedIn, form, require_recent
+from vouchgate.web.session import SignedIn, form, require_recent, waiting_for
 
 router = APIRouter(include_in_schema=False)
 
@@ -45,7 +45,7 @@ def listing(request: Request, visitor: SignedIn) -> Response:
         request,
         "publishers.html",
         here="publishers",
-        waiting=service.queue.facets(visitor.principal).waiting,
+        waiting=waiting_for(request, visitor),
         preview=seen,
         days=DAYS,
         tiers=TIERS,

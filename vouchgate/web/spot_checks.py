@@ -31,7 +31,7 @@ from vouchgate.storage.claims.memories import storable
 from vouchgate.storage.identity import tokens
 from vouchgate.storage.queue.spot_checks import OPEN
 from vouchgate.web.pages import PageProblem, html
-from vouchgate.web.session import SignedIn, form
+from vouchgate.web.session import SignedIn, form, waiting_for
 
 router = APIRouter(include_in_schema=False)
 
@@ -63,7 +63,7 @@ def listing(request: Request, visitor: SignedIn) -> Response:
         request,
         "spot_checks.html",
         here="spot-checks",
-        waiting=service.queue.facets(visitor.principal).waiting,
+        waiting=waiting_for(request, visitor),
         choices=choices(chosen),
         verdicts=_VERDICTS,
         rows=rows,

@@ -23,7 +23,7 @@ from vouchgate.server.state import service_of
 from vouchgate.storage.identity import tokens
 from vouchgate.storage.identity.names import valid_name
 from vouchgate.web.pages import PageProblem, html
-from vouchgate.web.session import BULK_BYTES, SignedIn, Visitor, form, require_recent
+from vouchgate.web.session import BULK_BYTES, SignedIn, Visitor, form, require_recent, waiting_for
 from vouchgate.web.told import describe_result
 
 router = APIRouter(include_in_schema=False)
@@ -53,7 +53,7 @@ def _page(request: Request, visitor: Visitor, ended: RulingEnded | None = None) 
         request,
         "standing_rulings.html",
         here="standing-rulings",
-        waiting=service.queue.facets(visitor.principal).waiting,
+        waiting=waiting_for(request, visitor),
         new=_new(request, visitor, now) if "item" in request.query_params else None,
         made=None if isinstance(made, NotFound) else made,
         ended=ended and views.ended_sentence(ended),
@@ -136,7 +136,7 @@ async def rule_on_waiting(request: Request, visitor: SignedIn, ruling_id: str) -
         request,
         "results.html",
         here="standing-rulings",
-        waiting=(await run_in_threadpool(service.queue.facets, visitor.principal)).waiting,
+        waiting=await run_in_threadpool(waiting_for, request, visitor),
         summary=f"{sum(one.done for one in told)} of {len(shown)} ruled on",
         results=[{**one.as_json, "mark": one.mark, "claim": items[one.id].content} for one in told],
         back="/review",
