@@ -9,6 +9,7 @@ from vouchgate.ingest.contradictions.match import Contradiction, Pair
 from vouchgate.ingest.contradictions.sentence import Sentence
 
 _ENOUGH_DENIED = 0.6  # of the claim's other content words
+_CONTRASTED = 4  # words before one, in which "rather than" or the like turns it down
 _ENOUGH_OPPOSITE = 0.55
 _ENOUGH_CONTRAST = 0.4  # the rejected words are asked for besides
 _ENOUGH_CONTRAST_ALONE = 0.75  # when the claim has no verb of choosing
@@ -177,7 +178,11 @@ def _was_denied_before(pair: Pair, negation: int, ours: int) -> bool:
 
 
 def _claimed(pair: Pair, place: int, negation: int) -> bool:
-    """Whether the claim asserts the word at a place, or allows what the source forbids with "must not"."""
+    """Whether the claim asserts the word at a place, or allows what the source forbids with "must not". What stands
+    behind "rather than" it does not."""
+    cues = (LISTS.contrasts.at(pair.claim.lows, at) for at in range(max(0, place - _CONTRASTED), place))
+    if any(cue is not None and cue[1] != "not" for cue in cues):
+        return False
     if pair.claim.polarity[place] == 1:
         return True
     allowed = bool({"may", "can"} & {*pair.claim.lows[max(0, place - 3) : place]}) and not pair.claim.denials
@@ -285,6 +290,8 @@ def contrast_rule(pair: Pair) -> Iterator[Contradiction]:
             apart = [before.low] if before.low in claim.lows else []
         if head is None or (apart and (apart[0] in claim.keys or before.low in _WAYS)):
             continue
+        if not (claim.keys & source.keys) - {source.words[place].key for place in rejected}:
+            continue  # "it" may be what the claim is of, but nothing of that is said to have been chosen
         if pair.about((head[0],), _ENOUGH_CONTRAST if head[2] else _ENOUGH_CONTRAST_ALONE):
             yield pair.conflict("choice", (head[0], head[0]), (index, head[1]))
             return

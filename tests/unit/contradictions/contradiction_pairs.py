@@ -286,6 +286,16 @@ AGREEING: list[tuple[str, str]] = [
     ("Even if the tank is below 40 °C, the pump can run.", "The pump can run when the tank is above 60 °C."),
     ("Ports are declared for inputs and outputs.", "Ports are declared for inputs."),
     ("The mill was in use until the late 17th century.", "The mill was built in the 15th century."),
+    # "not B" of something else, and a claim that turns B down itself
+    (
+        "The lasting mend of the doubled labels was to fill the reference field with the order.",
+        "Why it took so long: the display counts parcels, not labels. The reference field was filled with the order that"
+        " evening, which is the lasting mend.",
+    ),
+    (
+        "Switching on a feed is up to the purchasing desk rather than to engineers.",
+        "The purchasing desk, not engineers, then switches the feed on.",
+    ),
     # another word in the same place may be a word for the same
     (
         "The owner of the bankrupt ferry line Nordsund was charged on Monday in a plan to rescue the company.",
