@@ -289,8 +289,8 @@ AGREEING: list[tuple[str, str]] = [
     # "not B" of something else, and a claim that turns B down itself
     (
         "The lasting mend of the doubled labels was to fill the reference field with the order.",
-        "Why it took so long: the display counts parcels, not labels. The reference field was filled with the order that"
-        " evening, which is the lasting mend.",
+        "Why it took so long: the display counts parcels, not labels. The reference field was filled with the order"
+        " that evening, which is the lasting mend.",
     ),
     (
         "Switching on a feed is up to the purchasing desk rather than to engineers.",
