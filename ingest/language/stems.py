@@ -12,17 +12,8 @@ _ISE = re.compile(r"(?<=[a-z]{3})([iy])s(?=(?:e|ed|er|es|ers|ing|ation|ations)$)
 # British -our and American -or, in whatever form; "tour" and "hour" have one letter before.
 _OUR = re.compile(r"(?<=[a-z]{2})our(?=(?:s|ed|ing|ites?|able|ful|less|ly|y|ers?|al|hoods?)?$)")
 _NO_OUR = (
-    "amour",
-    "concours",
-    "contour",
-    "detour",
-    "devour",
-    "flour",
-    "glamour",
-    "parkour",
-    "scour",
-    "velour",
-)
+    "amour", "concours", "contour", "detour", "devour", "flour", "glamour", "parkour", "scour", "velour",
+)  # fmt: skip
 _VOWEL = re.compile(r"[aeiouy]")
 # Endings that tell the forms of a word apart, what is put in their place, and how many letters must stand before.
 # Cut in this order, one after the other, so that "nominations", "nominated" and "nominates" meet.

@@ -81,7 +81,8 @@ def align(text: str, start: int, end: int, source: SourceText) -> Alignment:
         measures |= binding(text, words, source.text, place)
         measures |= beside_other_acts(text, words, source.text, place)
     measures["miscounted"] += other_spans
-    measures["stray"] = float(_stray(words, wanted, found, _sentences(source, at, span[1])))
+    numbered = any(token.number for token in wanted)
+    measures["stray"] = float(numbered and _stray(words, wanted, found, _sentences(source, at, span[1])))
     measures["swapped"] = float(swapped(text, words, source.text, place))
     measures["exchanged"] = float(exchanged(text, words, source.text, place))
     return Alignment(words, wanted, span, missing, absent, measures)

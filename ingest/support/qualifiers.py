@@ -16,6 +16,7 @@ from vouchgate.ingest.support.tokens import LISTS, Token, denies_all_else
 _FRAME = 8  # words of a statement among which a clause may begin that it says something of
 _REACH = 3  # words that say something after a negation or another word that qualifies
 _MARK = frozenset(",.;:!?()[]|\n")
+_USED_TO = "used to"  # the one of `former` that is two words
 
 
 def universals(words: Sequence[Token]) -> tuple[Token, ...]:
@@ -158,7 +159,7 @@ def _reached(text: str, words: Sequence[Token], cues: frozenset[str]) -> frozens
     for at, token in enumerate(words):
         if token.low in LISTS.wishes and not (at and words[at - 1].low in LISTS.deciding):
             continue
-        if token.low in cues or (_used_to(words, at) and LISTS.former <= cues):
+        if token.low in cues or (_USED_TO in cues and _used_to(words, at)):
             found.update(
                 _before(text, words, at) if token.low in LISTS.backwards else _after(text, words, at)
             )

@@ -138,7 +138,7 @@ class Lists:
     conditions: frozenset[str]  # those of `possible` that name one
     able: frozenset[str]  # that say in a statement what "may" says in a source
     backwards: frozenset[str]  # those of `former` that reach back
-    once: frozenset[str]  # behind which "used to" is one of them too
+    once: frozenset[str]  # behind which "used to" tells what was so
     former: frozenset[str]
     reported: frozenset[str]
     telling: frozenset[str]  # keys of what may be said of a clause and changes nothing: decided, known, true

@@ -123,8 +123,8 @@ class _Pair:
         if not own:  # of two things the place says it of one, and of the other one something else
             same = (each for each in self._acts if each.keys & act.keys and self._names_any(each, lacking))
             return any(self._other_circumstances(act, each) for each in same)
-        head = first_run(self._ours, act.subject) or act.subject
-        one, two = head[-1], (first_run(self._theirs, theirs) or theirs)[-1]
+        head = _head(self._ours, act.subject)
+        one, two = head[-1], _head(self._theirs, theirs)[-1]
         if len(theirs) > _LONGEST:
             return False
         if one in lacking and two in own:
@@ -136,15 +136,14 @@ class _Pair:
 
     def _exchanged(self, act: Act, theirs: Run, lacking: Sequence[int]) -> bool:
         """Whether the statement has the one who does it in the place as one it is done to or for: "Ada pays Ben"."""
-        one = (first_run(self._ours, act.subject) or act.subject)[-1]
-        two = (first_run(self._theirs, theirs) or theirs)[-1:]
-        if one not in lacking or not two:
+        if not theirs or (one := _head(self._ours, act.subject)[-1]) not in lacking:
             return False
+        two = _head(self._theirs, theirs)[-1]
         helping = {at for kind, run in act.settings if kind in _MEANS for at in run}
         sides = {*act.object, *(at for _, run in act.settings for at in run)}
-        if self._is_name(one) and self._theirs[two[0]].name:
+        if self._is_name(one) and self._theirs[two].name:
             sides |= {*act.span}
-        return any(two[0] in self._where(side) for side in sides - helping - {*act.subject})
+        return any(two in self._where(side) for side in sides - helping - {*act.subject})
 
     def _other_object(self, act: Act, other: Act, region: set[int]) -> bool:
         run = [at for at in act.object if self._where(at)]
@@ -196,6 +195,11 @@ class _Pair:
 
     def _at(self, word: Token) -> Sequence[int]:
         return next((self._there[key] for key in word.keys if key in self._there), ())
+
+
+def _head(words: Words, run: Run) -> Run:
+    """Of a subject the words up to the first that says nothing: its last one is what it is about."""
+    return first_run(words, run) or run
 
 
 def _is_definite(words: Words, run: Run) -> bool:

@@ -47,21 +47,21 @@ def test_two_strengths_of_one_word() -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        *(
-            "favour favor favoured favours",
-            "neighbourhood neighborhood neighborhoods",
-            "colour colored colours",
-        ),
-        *("cancelled canceled cancelling cancel", "controlled controls control", "fulfil fulfill fulfilled"),
-        *("organise organized organisation organising", "modelling modeling model", "emphasise emphasis"),
-        *(
-            "grey gray",
-            "metres meter",
-            "artefacts artifact",
-            "dialogue dialogs",
-            "learnt learned",
-            "skilful skillful",
-        ),
+        "favour favor favoured favours",
+        "neighbourhood neighborhood neighborhoods",
+        "colour colored colours",
+        "cancelled canceled cancelling cancel",
+        "controlled controls control",
+        "fulfil fulfill fulfilled",
+        "organise organized organisation organising",
+        "modelling modeling model",
+        "emphasise emphasis",
+        "grey gray",
+        "metres meter",
+        "artefacts artifact",
+        "dialogue dialogs",
+        "learnt learned",
+        "skilful skillful",
     ],
 )
 def test_both_sides_of_the_atlantic_mean_the_same(words: str) -> None:
