@@ -264,6 +264,8 @@ def _conflicting(content: str, name: str, support: Support, found: Found) -> str
     ours = content[slice(*(support.claim or (0, 0)))]
     if support.rule == "option":
         return f"“{shorten(ours)}” tells as decided what {name} weighed and did not choose."
+    if support.rule == "denied":
+        return f"{name} and “{shorten(ours)}” say the same, but that one of the two denies it."
     if found.private or not support.says:
         return f"{name} says something else where the claim says “{shorten(ours)}”."
     return f"{name} says “{shorten(support.says)}” where the claim says “{shorten(ours)}”."

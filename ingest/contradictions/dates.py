@@ -37,6 +37,7 @@ _DAY = 32  # days are counted so: year * 13 * 32 + month * 32 + day, which keeps
 _YEAR = 13 * _DAY
 _REACH = 6  # words between an event and its date
 _ENOUGH = 0.5
+_BIRTH_NAME = 10  # words of "(born" and the name that follows
 _DASHES = frozenset({"-", "–", "—", "−", "--", "to"})
 _OPENING = frozenset({"(", "lrb", "-lrb"})  # the last two as texts that were parsed have it
 _LIFE = (LISTS.key("born"), LISTS.key("died"))
@@ -159,11 +160,17 @@ def _lived(sentence: Sentence) -> tuple[Date, ...]:
     for one, two in pairwise(dates(sentence)):
         between = sentence.lows[one.last + 1 : two.first]
         before = [low for low in sentence.lows[max(0, one.first - 2) : one.first] if low != "-"]
-        bracketed = bool(_OPENING.intersection(before[-1:]))
+        bracketed = bool(_OPENING.intersection(before[-1:])) or _named_at_birth(sentence, one.first)
         exact = one.low == one.high or two.low == two.high
         if bracketed and exact and all(low in _DASHES for low in between) and not one.mark:
             return one, two
     return ()
+
+
+def _named_at_birth(sentence: Sentence, index: int) -> bool:
+    """Whether a bracket begins with another name before a place: "Ada Lind (born Ada Holm; 4 May 1815 – …"."""
+    before = sentence.lows[max(0, index - _BIRTH_NAME) : index]
+    return before[-1:] == (";",) and "born" in before and not _OPENING.isdisjoint(before)
 
 
 def month_rule(pair: Pair) -> Iterator[Contradiction]:
@@ -197,17 +204,24 @@ def date_rule(pair: Pair) -> Iterator[Contradiction]:
     event = _event(pair.claim, mine)
     if event is None or not pair.about(range(mine.first, mine.last + 1), _ENOUGH):
         return
-    low, high = mine.side()
-    if any(
-        date.side()[0] <= high and low <= date.side()[1]
-        for sentence in pair.passage.sentences
-        for date in dates(sentence)
-    ):
+    if any(_confirms(date, mine) for sentence in pair.passage.sentences for date in dates(sentence)):
         return
     for other in dates(pair.source):
-        if _event(pair.source, other) == event and not _elsewhere(pair, other):
+        here = other in _lived(pair.source) or not _elsewhere(pair, other)
+        if here and _event(pair.source, other) == event and not _overlap(other, mine):
             yield pair.conflict("date", (mine.first, mine.last), (other.first, other.last))
             return
+
+
+def _confirms(date: Date, mine: Date) -> bool:
+    """Whether a date may be the claim's. A year is no word for a day of it: the day of the event stands elsewhere."""
+    coarse = date.high - date.low >= _YEAR - 1 and not date.mark
+    return _overlap(date, mine) and not (coarse and mine.low == mine.high and not mine.mark)
+
+
+def _overlap(one: Date, two: Date) -> bool:
+    (low, high), (first, last) = one.side(), two.side()
+    return low <= last and first <= high
 
 
 def _elsewhere(pair: Pair, date: Date) -> bool:

@@ -148,6 +148,7 @@ class Lists(_FromFile):
     once: Keys = _at("dates", "once")
     states: dict[str, bool]
     opposites: dict[str, frozenset[str]]  # stem to stems
+    opposites_beside: dict[str, frozenset[str]]  # those that show nothing alone
     groups: ByWord  # word to the name of its group
     makers: Keys = _at("agents", "verbs")
     settled: Keys = _at("agents", "settled")
@@ -169,11 +170,14 @@ class Lists(_FromFile):
         return self.stems.get(root, root)
 
 
-def _opposites(raw: dict[str, Any], values: ValueWords) -> dict[str, frozenset[str]]:
+def _opposites(raw: dict[str, Any], values: ValueWords, *, alone: bool) -> dict[str, frozenset[str]]:
+    """Of each stem its opposites: those that show something alone, or the others."""
     found: dict[str, set[str]] = {}
-    alone = frozenset(raw["not_alone"])
-    listed = [pair for pair in values.opposites if not alone.intersection(pair)]
-    for one, other in [*listed, *(tuple(pair) for pair in raw["pairs"])]:
+    not_alone = frozenset(raw["not_alone"])
+    listed = [pair for pair in values.opposites if not_alone.isdisjoint(pair) is alone]
+    if not alone:
+        listed = [pair for pair in listed if not {*raw["loose"]}.intersection(pair)]
+    for one, other in [*listed, *(tuple(pair) for pair in raw["pairs"] if alone)]:
         found.setdefault(root_of(one), set()).add(root_of(other))
         found.setdefault(root_of(other), set()).add(root_of(one))
     return {word: frozenset(others) for word, others in found.items()}
@@ -222,7 +226,8 @@ def load_lists() -> Lists:
         "months": _months(dates["months"]),
         "date_bounds": dict.fromkeys(dates["before"], "<") | dict.fromkeys(dates["after"], ">"),
         "states": dict.fromkeys(states["on"], True) | dict.fromkeys(states["off"], False),
-        "opposites": _opposites(raw["opposites"], values),
+        "opposites": _opposites(raw["opposites"], values, alone=True),
+        "opposites_beside": _opposites(raw["opposites"], values, alone=False),
     }
     return Lists.model_validate(raw | made, context=stems)
 

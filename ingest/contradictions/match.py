@@ -24,6 +24,12 @@ class Contradiction:
     claim_end: int
     source_start: int
     source_end: int
+    clause: bool = False  # found when a clause was read without its sentence
+
+    def of_clause(self, start: int) -> Contradiction:
+        """The same in the claim, when it was found in a clause of it that begins at `start`."""
+        moved = self.claim_start + start, self.claim_end + start
+        return Contradiction(self.rule, *moved, self.source_start, self.source_end, clause=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +52,7 @@ class Pair:
         """
         left_out = {self.claim.words[index].key for index in deciding}
         rest = self.claim.keys - left_out - LISTS.changes
-        here = rest & (self.passage.keys if self._points_back() else self.source.keys)
+        here = rest & (self.passage.keys if self.points_back() else self.source.keys)
         if not here:
             return False
         if not self._same_subject(left_out):
@@ -67,7 +73,7 @@ class Pair:
             or first.key in LISTS.subjects
         ):
             return True
-        if any(low in LISTS.pronouns for low in self.source.lows[:2]) or self._points_back():
+        if any(low in LISTS.pronouns for low in self.source.lows[:2]) or self.points_back():
             return first.text[:1].isupper()
         return bool((self.claim.names - left_out) & self.source.names)
 
@@ -94,7 +100,7 @@ class Pair:
             word.text[:1].isupper() and word.content and word.key in self.source.keys for word in beside
         )
 
-    def _points_back(self) -> bool:
+    def points_back(self) -> bool:
         """Whether the source's sentence speaks of what the one before it spoke of: "Now this is …"."""
         return any(low in ("this", "it", "these", "that") for low in self.source.lows[:2])
 

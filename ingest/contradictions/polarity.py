@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from vouchgate.ingest.contradictions.lists import LISTS
 from vouchgate.ingest.contradictions.match import Contradiction, Pair
+from vouchgate.ingest.contradictions.quantity import quantities
 from vouchgate.ingest.contradictions.sentence import Sentence
 
 _ENOUGH_DENIED = 0.6  # of the claim's other content words
@@ -34,6 +35,7 @@ _HAVING = frozenset(
         "use",
     }
 )
+_APART = frozenset(";:")  # between what is said of two
 _HEAD_REACH = 3  # words after a negation among which what it denies begins
 
 
@@ -114,8 +116,33 @@ def _claim_denies(pair: Pair, denials: list[tuple[int, int, int]]) -> Iterator[C
             continue
         if _denies_by_without(pair.claim, first) and not _says_had(pair.source, place):
             continue
+        ended = pair.claim.new and pair.source.past and not pair.source.new  # what is no more was once
+        if ended or _limits(pair, head, place) or _of_another(pair, head, place):
+            continue
         if pair.about((head,), _ENOUGH_DENIED) and _goes_on(pair, head, place):
             yield pair.conflict("negation", (first, max(last, head)), (place, place))
+
+
+def _limits(pair: Pair, head: int, place: int) -> bool:
+    """Whether the claim denies a thing only beyond a bound, "not kept for longer than 30 days", or the source says who
+    alone does it, or what was taken over something else: all of that may be so."""
+    beyond = any(each.mark for each in quantities(pair.claim) if each.first > head)
+    lows = pair.source.lows
+    return (
+        beyond or "only" in lows[:place] or (pair.claim.words[head].key in LISTS.choosing and "over" in lows)
+    )
+
+
+def _of_another(pair: Pair, head: int, place: int) -> bool:
+    """Whether the source asserts it of somebody else, and has whom the claim denies it of behind a semicolon or in
+    another sentence: "Members can comment; guests read"."""
+    mine = {pair.claim.words[index].key for index in pair.claim.content if index < head}
+    places = [index for key in mine for index in pair.source.positions.get(key, ())]
+    if not places:
+        return bool(mine & pair.passage.keys) and not pair.points_back()
+    return all(
+        not _APART.isdisjoint(pair.source.lows[min(index, place) : max(index, place)]) for index in places
+    )
 
 
 def _source_denies(pair: Pair, denials: list[tuple[int, int, int]]) -> Iterator[Contradiction]:

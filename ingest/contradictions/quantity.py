@@ -42,7 +42,10 @@ class Quantity:
     at: int  # the number itself
 
     def disjoint(self, other: Quantity) -> bool:
-        """Whether no value fits both. A strict bound excludes its number only against a claim's own bound."""
+        """Whether no value fits both, or both give a range, and not the same one. A strict bound excludes its number
+        only against a claim's own bound."""
+        if self.mark == other.mark == "" and self.low < self.high and other.low < other.high:
+            return (self.low, self.high) != (other.low, other.high)
         if self.low > other.high or other.low > self.high:
             return True
         touching = self.low == other.high or other.low == self.high
@@ -136,9 +139,10 @@ def quantities(sentence: Sentence) -> tuple[Quantity, ...]:
         before = sentence.lows[index - 1] if index else ""
         joints = ("-", "–", "and") if before == "between" else () if before == "from" else ("-", "–", "to")
         if after + 1 < len(sentence.words) and sentence.lows[after] in joints:
-            upper = _value(sentence, after + 1)
+            then = after + 1 + (before in _CURRENCY and sentence.lows[after + 1] == before)  # "$80 to $100"
+            upper = _value(sentence, then) if then < len(sentence.words) else None
             if upper is not None and upper[0] > value:
-                high, after = upper[0], after + 1 + upper[1]
+                high, after = upper[0], then + upper[1]
         measure = ""
         if after < len(sentence.words):
             unit = LISTS.units.get(sentence.lows[after]) or LISTS.units.get(sentence.lows[after].rstrip("s"))

@@ -200,12 +200,13 @@ def _faults(parts: list[tuple[int, int, str]], lows: Sequence[str]) -> list[tupl
     ]
 
 
-def read(text: str, interest: Interest | None = None) -> Reading:
-    """A text as sentences; with an interest, those that meet it. Linear; never raises."""
+def read(text: str, interest: Interest | None = None, *, message: bool = True) -> Reading:
+    """A text as sentences; with an interest, those that meet it. `message` says that it may be what was written of a
+    change, and tell how things were before that. Linear; never raises."""
     found = list(islice(TOKEN.finditer(text), MAX_WORDS))
     lows = [match.group().lower().replace("’", "'") for match in found]
     parts = _parted(text, found, lows)
-    change = _is_subject(found, lows)
+    change = message and _is_subject(found, lows)
     if change:
         parts = _faults(parts, lows)
     sentences = [
@@ -215,7 +216,7 @@ def read(text: str, interest: Interest | None = None) -> Reading:
     ]
     all_lows = {low for sentence in sentences for low in sentence.lows}.union(lows)
     subject = lows[parts[0][0] : parts[0][1]][:_SUBJECT_LINE] if parts else []
-    repairs = LISTS.repair.within(lows) or LISTS.fault.within(subject)
+    repairs = message and (LISTS.repair.within(lows) or LISTS.fault.within(subject))
     return Reading(tuple(sentences), frozenset(all_lows), repairs, change)
 
 

@@ -7,7 +7,7 @@ most contradictions need a reader.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from vouchgate.ingest.contradictions.clock import calendar_rule, time_rule
 from vouchgate.ingest.contradictions.dates import date_rule, month_rule
@@ -65,29 +65,40 @@ _RULES: tuple[Callable[[Pair], Iterator[Contradiction]], ...] = (
 # Sentences of claim and passage that are compared with each other: more than any claim of 8,192 characters in ordinary
 # sentences asks for, and few enough that a hostile one costs a fraction of a second.
 _MOST_PAIRS = 800
+# What a clause says enough for without its sentence.
+_OF_CLAUSES = frozenset({"number", "bound", "version", "date", "time", "opposite", "exchange", "maker"})
 _MANY = 4  # content words of a claim's sentence of which a sentence of the passage must share two
 _REFERRING = LISTS.referring | LISTS.pronouns
 _LONGEST = 120  # words of a sentence that is compared; longer ones are lists and tables
 
 
-def contradictions(claim: str, passage: str) -> tuple[Contradiction, ...]:
+def contradictions(
+    claim: str, passage: str, clauses: Iterable[tuple[int, int]] = (), *, message: bool = True
+) -> tuple[Contradiction, ...]:
     """Where the passage says otherwise than the claim, in the order of the claim. Never raises.
 
-    A sentence of the claim that stands word for word in the passage has no conflict with it.
+    Of `clauses`, stretches of the claim, each is compared by itself as well: a sentence of the passage may say
+    otherwise than one of them, and nothing of what the claim's sentence says beside it. What stands word for word in
+    the passage has no conflict with it. A passage that cannot be the `message` of a change tells of none.
     """
     ours = read(claim)
-    theirs = read(passage, Interest.of(ours))
+    theirs = read(passage, Interest.of(ours), message=message)
     spoken = _joined(theirs.sentences)
     sources = [sentence for sentence in theirs.sentences if len(sentence.words) <= _LONGEST]
     found: list[Contradiction] = []
     left = _MOST_PAIRS
-    for sentence in ours.sentences:
+    parts: list[tuple[int | None, Sentence]] = [(None, sentence) for sentence in ours.sentences]
+    parts += [(start, part) for start, end in clauses for part in read(claim[start:end]).sentences]
+    for start, sentence in parts:
         if left <= 0:
             break
         if len(sentence.words) <= _LONGEST and _joined((sentence,)) not in spoken:
             alike = [source for source in sources if _alike(sentence, source)][:left]
             left -= len(alike)
-            found.extend(_of_sentence(sentence, alike, theirs))
+            conflicts = _of_sentence(sentence, alike, theirs)
+            if start is not None:
+                conflicts = (one.of_clause(start) for one in conflicts if one.rule in _OF_CLAUSES)
+            found.extend(conflicts)
     return tuple(sorted(found, key=lambda conflict: (conflict.claim_start, conflict.claim_end)))
 
 

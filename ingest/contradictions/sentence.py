@@ -193,7 +193,8 @@ class Sentence:
         return {index: taken for index, taken in found.items() if taken}
 
     def negates(self, index: int) -> int:
-        """How many words a negation has that begins at a place, 0 for none. The "no" of yes and no is none."""
+        """How many words a negation has that begins at a place, 0 for none. The "no" of yes and no is none, nor is that
+        of a bound, "no more than", or of "no other"."""
         low = self.lows[index]
         if low.endswith("n't"):
             return 1
@@ -206,7 +207,8 @@ class Sentence:
             before in ("from", "to", "or", "=") or after in ("to", ".", ",", "by", ")")
         )
         more = low == "not" and after in _MORE  # "not only fast" is fast
-        return 0 if (answers or more) and cue[0] == 1 else cue[0]
+        bound = LISTS.bounds_before.at(self.lows, index) is not None or (low == "no" and after == "other")
+        return 0 if (answers or more or bound) and cue[0] == 1 else cue[0]
 
     def near(self, index: int, back: int, ahead: int) -> frozenset[str]:
         """The content keys around a place, so many words back and ahead."""

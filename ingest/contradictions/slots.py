@@ -12,6 +12,7 @@ from vouchgate.ingest.contradictions.sentence import Sentence, Word, read_once
 _REACH = 5  # words between "default" and its value
 _ENOUGH = 0.6
 _ENOUGH_EXCHANGED = 0.7
+_SURELY = 6  # words in a row that are the same around another: no chance
 _CLOSING = 4  # words in a row that are the same before another name at the end of a clause
 _COPULAS = frozenset({"is", "was", "are", "were", "be", "been"})
 _ARTICLES = frozenset({"a", "an", "the"})
@@ -251,7 +252,10 @@ def middle_rule(pair: Pair) -> Iterator[Contradiction]:
             before, after = _run_back(pair, index, place), _run_ahead(pair, index, place)
             framed = before and after and before + after >= 3
             closing = before >= _CLOSING and _closes(claim, index) and _closes(source, place)
-            if (framed or (closing and word.name and other.name)) and pair.about((index,), _ENOUGH_EXCHANGED):
+            sure = before + after >= _SURELY
+            if (framed or (closing and word.name and other.name)) and (
+                sure or pair.about((index,), _ENOUGH_EXCHANGED)
+            ):
                 yield pair.conflict("exchange", (index, index), (place, place))
                 return
 

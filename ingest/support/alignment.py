@@ -16,17 +16,19 @@ from vouchgate.ingest.contradictions.lists import LISTS as OPPOSITES
 from vouchgate.ingest.contradictions.lists import root_of
 from vouchgate.ingest.support.clauses.binding import binding
 from vouchgate.ingest.support.clauses.elsewhere import beside_other_acts
+from vouchgate.ingest.support.clauses.relations import unrelated
 from vouchgate.ingest.support.clauses.roles import exchanged, swapped
+from vouchgate.ingest.support.clauses.subjects import bystander, other_subject, subject_elsewhere
+from vouchgate.ingest.support.clauses.turned import said_elsewhere, says_as_much
 from vouchgate.ingest.support.durations import durations
 from vouchgate.ingest.support.qualifiers import qualified, unsaid_universals
 from vouchgate.ingest.support.source_text import SourceText, counts
-from vouchgate.ingest.support.tokens import LISTS, Token, abbreviations, shown_of, tokens_of
+from vouchgate.ingest.support.tokens import LISTS, Token, abbreviations, is_denial, shown_of, tokens_of
 
 HALF = 0.5  # of a statement's weight: a place with no more than that speaks of something else
 NEAREST = 6  # sentences that have most of the statement's words; the place is looked for around them
 MOST_TOKENS = 80  # words of a statement that are laid over a place; a longer one is no statement
 _CLOSE = 3  # words between two that stand together
-_STOPS = frozenset(".:;!?|*-\n")
 _GETS = frozenset({"get", "gets", "got", "getting"})
 _NEAR = 5  # words to either side that are of the same clause
 _VERBAL = ("ed", "ing")
@@ -81,8 +83,14 @@ def align(text: str, start: int, end: int, source: SourceText) -> Alignment:
         measures |= binding(text, words, source.text, place)
         measures |= beside_other_acts(text, words, source.text, place)
     measures["miscounted"] += other_spans
+    if measures["turned"]:
+        denies = any(map(is_denial, words))
+        again = said_elsewhere(wanted, found, source, span, denied=denies)
+        measures["turned"] = float(says_as_much(wanted, missing) and not again)
     numbered = any(token.number for token in wanted)
     measures["stray"] = float(numbered and _stray(words, wanted, found, _sentences(source, at, span[1])))
+    measures["bystander"] = float(bystander(words, place, source.text))
+    measures["unrelated"] = float(unrelated(words, place))
     measures["swapped"] = float(swapped(text, words, source.text, place))
     measures["exchanged"] = float(exchanged(text, words, source.text, place))
     return Alignment(words, wanted, span, missing, absent, measures)
@@ -250,38 +258,17 @@ def _measures(  # noqa: PLR0917  (what was found of a statement, all of it)
         "absent_identifiers": min(3, sum(token.identifier for token in gone)),
         "modals_unsaid": min(3, len((lows & LISTS.modals) - others)),
         "replaced": min(3, _replaced(wanted, ours, theirs, lost)),
-        "opposites": min(2, _opposites(words, lows, others)),
+        "opposites": min(2, _opposites(words, place)),
         "manner": float(any(_tells_how(token) and token is not words[0] for token in gone)),
         "universals": float(bool(unsaid_universals(words, place))),
-        "subject": float(_subject_elsewhere(words, place, lost, gone, source.text)),
+        "subject": float(
+            subject_elsewhere(words, place, lost, gone, source.text) or other_subject(words, place, gone)
+        ),
     }
 
 
 def _tells_how(token: Token) -> bool:
     return token.low.endswith("ly") and len(token.low) > _SHORT and not token.name
-
-
-def _subject_elsewhere(
-    words: Sequence[Token], place: Sequence[Token], lost: set[Token], gone: Sequence[Token], source: str
-) -> bool:
-    """Whether a statement begins with a word that the source has, but not at the place, which names its own subject: it
-    says something else of that."""
-    opens = 1 if words and words[0].low in LISTS.articles else 0
-    if opens >= len(words) or words[opens] not in lost or words[opens] in gone:
-        return False
-    if place[0].low in LISTS.pronouns:
-        return False
-    then = next((word for word in words[opens + 1 :] if word.content), None)
-    if then is None:
-        return True
-    if then is words[opens + 1] and then in lost:
-        return False
-    before = max(0, place[0].start - 3)
-    for token in place:
-        if then.keys[0] in token.keys and not _STOPS.isdisjoint(source[before : token.start]):
-            return False  # "Chosen: keep it" and "- Keep it" have no subject
-        before = token.end
-    return True
 
 
 def _sentences(source: SourceText, first: int, end: int) -> list[frozenset[str]]:
@@ -339,14 +326,43 @@ def _spans(words: Sequence[Token]) -> Iterator[tuple[str, str]]:
     return ((one.keys[0], two.keys[0]) for one, two in pairs if one.number and two.low in LISTS.spans)
 
 
-def _opposites(words: Sequence[Token], lows: set[str], others: set[str]) -> int:
-    """Words of the statement that the place has not, and of which it has the opposite."""
-    roots = {root_of(low) for low in others}
-    return sum(
-        any(opposite in roots for opposite in OPPOSITES.opposites_of(root_of(token.low)))
-        for token in words
-        if token.low not in others and root_of(token.low) not in roots
-    )
+def _opposites(words: Sequence[Token], place: Sequence[Token]) -> int:
+    """Words of the statement that the place has not, and of which it has the opposite; where that alone shows nothing,
+    as of "above" and "below", beside the same word."""
+    theirs: dict[str, list[int]] = {}
+    for at, token in enumerate(place):
+        for root in {root_of(token.low), OPPOSITES.key(token.low)}:
+            theirs.setdefault(root, []).append(at)
+    count = 0
+    for at, token in enumerate(words):
+        roots = {root_of(token.low), OPPOSITES.key(token.low)}
+        if not theirs.keys().isdisjoint(roots):
+            continue
+        whole = any(other in theirs for root in roots for other in OPPOSITES.opposites_of(root))
+        beside = (other for root in roots for other in OPPOSITES.opposites_beside.get(root, ()))
+        count += whole or any(
+            _beside_the_same(words, at, place, there) for other in beside for there in theirs.get(other, ())
+        )
+    return count
+
+
+def _beside_the_same(words: Sequence[Token], at: int, place: Sequence[Token], there: int) -> bool:
+    """Whether the nearest word that says something is the same on one side of two places."""
+    for step in (-1, 1):
+        ours, theirs = (
+            next(
+                (
+                    tokens[i]
+                    for i in range(index + step, -1 if step < 0 else len(tokens), step)
+                    if tokens[i].content
+                ),
+                None,
+            )
+            for tokens, index in ((words, at), (place, there))
+        )
+        if ours is not None and theirs is not None and not set(ours.keys).isdisjoint(theirs.keys):
+            return True
+    return False
 
 
 def _in_order(ours: Sequence[set[str]], theirs: Sequence[set[str]]) -> list[int]:

@@ -37,6 +37,7 @@ _AMENDED = 0.2  # from this score on a later record that changes this one speaks
 _SAYS = {Stance.UNKNOWN: 0, Stance.SILENT: 1, Stance.SPEAKS: 2, Stance.STATES: 3, Stance.REFUTES: 4}
 _CODED, _OUTER = re.compile(r"`(\w+)"), re.compile(r"(\w+)\[")
 _WAYS = re.compile(r"\b(above|after|before|below|from|into|over|than|to|under|until) (?:an? |the )?`?(\w+)")
+_LONGEST_MESSAGE = 3_000  # characters of a page that may tell of one change; a longer one tells of more
 _BOUNDS = {"about", "exactly", "fewer", "least", "less", "more", "most", "only", "up", "without"}
 
 
@@ -126,11 +127,13 @@ def held_against(  # noqa: PLR0917  (what a source is held against by, all of it
     record, source, sent = ready.record, ready.source, said
     if found.form == "turn":
         said = turns.addressed(said, found.who)
-    held = stances(said.text, source, _conflicts(said, found.title, excerpt, ready.record), said.statements)
+    message = found.citation.type != CitationType.URL or len(ready.whole) <= _LONGEST_MESSAGE
+    conflicts = _conflicts(said, found.title, excerpt, record, message=message)
+    held = stances(said.text, source, conflicts, said.statements)
     for start, end, section in near:
         title = f"{found.title}\n{section}" if section else found.title
         part = source.text[start:end]
-        conflicts = _conflicts(said, "", part, ready.record)
+        conflicts = _conflicts(said, "", part, record, message=message)
         quoted = stances(said.text, SourceText(part, title, found.project), conflicts, said.statements)
         held = tuple(map(_better, held, _moved(quoted, start)))
     held = tuple(turns.limited(held, sent, found, ready.text)) if found.recorded else held
@@ -166,8 +169,12 @@ def _unsaid_pictures(said: Said, text: str) -> Iterator[Held]:
             )
 
 
-def _conflicts(said: Said, title: str, text: str, record: Record | None) -> tuple[Contradiction, ...]:
-    conflicts = contradictions(said.text, without_questions(f"{title}\n{text}" if title else text))
+def _conflicts(
+    said: Said, title: str, text: str, record: Record | None, *, message: bool
+) -> tuple[Contradiction, ...]:
+    clauses = [(one.start, one.end) for one in said.statements if not one.whole]
+    passage = without_questions(f"{title}\n{text}" if title else text)
+    conflicts = contradictions(said.text, passage, clauses, message=message)
     if record is not None and record.chosen:  # what was chosen, its structure says better than its words
         return tuple(each for each in conflicts if each.rule not in _OF_CHOICE)
     return tuple(conflicts)

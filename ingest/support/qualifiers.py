@@ -11,11 +11,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from vouchgate.ingest.support.tokens import LISTS, Token, denies_all_else
+from vouchgate.ingest.contradictions.lists import LISTS as RULES
+from vouchgate.ingest.support.clauses.turned import turned
+from vouchgate.ingest.support.tokens import LISTS, Token, denies_all_else, is_denial
 
 _FRAME = 8  # words of a statement among which a clause may begin that it says something of
 _REACH = 3  # words that say something after a negation or another word that qualifies
 _MARK = frozenset(",.;:!?()[]|\n")
+_PREFERRED = {"instead": "of", "rather": "than"}
 _USED_TO = "used to"  # the one of `former` that is two words
 
 
@@ -41,7 +44,9 @@ def unsaid_universals(words: Sequence[Token], place: Sequence[Token]) -> tuple[T
     for one, two in pairwise(place):
         if one.low in LISTS.never or (one.low in LISTS.ruling and two.low == "not"):
             said.add("never")
-        if _denies(one) and two.low in LISTS.excepting and two.low != "only":
+        if is_denial(one) and two.low in LISTS.excepting and two.low != "only":
+            said.add("only")
+        if two.low == "else" and (one.low == "one" or is_denial(one)):  # "by no one else"
             said.add("only")
     return tuple(token for token in wanted if LISTS.universals[token.low] not in said)
 
@@ -66,6 +71,7 @@ def qualified(text: str, words: Sequence[Token], place: Sequence[Token], source:
     unsaid |= _turned_condition(words, place)
     unsaid |= any(at in denied and places and denies.isdisjoint(places) for at, places in plain)
     found = {"denial_unsaid": float(unsaid), "denial_said": float(_only_within(plain, denied, denies))}
+    found["turned"] = float(turned(words, place, met, (denied, denies), source))
     possible = LISTS.possible
     if any(token.low in LISTS.conditions for token in words):
         possible -= LISTS.conditions
@@ -76,6 +82,8 @@ def qualified(text: str, words: Sequence[Token], place: Sequence[Token], source:
     ):
         reach = _reached(source, place, cues)
         found[name] = float(bool(reach) and _only_within(met, _reached(text, words, own), reach))
+    mine, others = _passed_over(text, words), _passed_over(source, place)
+    found["passed_over"] = float(bool(others) and _only_within(met, mine, others))
     found["framed"] = float(_framed(words, theirs))
     return found
 
@@ -90,8 +98,8 @@ def _denied_alike(
     """The words of clauses that are denied as often as the clause of the place that has most of them: a denial may
     stand before its verb or behind its subject, "no fee is due" and "a fee is not due"."""
     ours, theirs = _clauses(text, words), _clauses(source, place)
-    denials = Counter(clause for clause, token in zip(ours, words, strict=True) if _denies(token))
-    denied = Counter(clause for clause, token in zip(theirs, place, strict=True) if _denies(token))
+    denials = Counter(clause for clause, token in zip(ours, words, strict=True) if is_denial(token))
+    denied = Counter(clause for clause, token in zip(theirs, place, strict=True) if is_denial(token))
     shared: dict[int, Counter[int]] = {}
     for at, places in met:
         shared.setdefault(ours[at], Counter()).update({theirs[each] for each in places})
@@ -122,7 +130,7 @@ def _turned_condition(words: Sequence[Token], place: Sequence[Token]) -> bool:
     if ours is theirs:
         return False
     other = place if ours else words
-    return any(token.low == "if" for token in other) and not any(map(_denies, other))
+    return any(token.low == "if" for token in other) and not any(map(is_denial, other))
 
 
 def _clauses(text: str, words: Sequence[Token]) -> list[int]:
@@ -166,6 +174,19 @@ def _reached(text: str, words: Sequence[Token], cues: frozenset[str]) -> frozens
     return frozenset(found)
 
 
+def _passed_over(text: str, words: Sequence[Token]) -> frozenset[int]:
+    """What something else was preferred to: the words behind "instead of", "rather than" or, where somebody chooses,
+    "over"."""
+    chooses = any(RULES.key(token.low) in RULES.choosing for token in words)
+    found: set[int] = set()
+    for at, (token, after) in enumerate(pairwise(words)):
+        if _PREFERRED.get(token.low) == after.low:
+            found.update(_after(text, words, at + 1))
+        elif token.low == "over" and chooses:
+            found.update(_after(text, words, at))
+    return frozenset(found)
+
+
 def _used_to(words: Sequence[Token], at: int) -> bool:
     """Whether this is the "used" of what was so once: "it used to run", not the job that is "used to run" others."""
     near = words[max(0, at - 1) : at + 2]
@@ -176,17 +197,13 @@ def _denied(text: str, words: Sequence[Token]) -> frozenset[int]:
     """Which words stand in the reach of a negation: the next few that say something, up to a mark."""
     found: set[int] = set()
     for at, token in enumerate(words):
-        if not _denies(token) or denies_all_else(words, at):
+        if not is_denial(token) or denies_all_else(words, at):
             continue
         found.update(_after(text, words, at))
         last = at + 1 == len(words) or not _MARK.isdisjoint(text[token.end : words[at + 1].start])
         if last:  # "…, which is wrong": nothing follows, so it denies what stands before it
             found.update(_before(text, words, at))
     return frozenset(found)
-
-
-def _denies(token: Token) -> bool:
-    return token.low in LISTS.negations or token.low.endswith("n't")
 
 
 def _after(text: str, words: Sequence[Token], at: int) -> Iterator[int]:

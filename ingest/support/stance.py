@@ -22,6 +22,8 @@ from vouchgate.ingest.support.source_text import SourceText
 from vouchgate.ingest.support.tokens import LISTS, Token, tokens_of
 
 MOST_WORDS = 12  # of a statement that are named as missing
+_CLAUSE = 5  # words of a clause that say something, from which on it is refuted without its sentence
+_OF_DENIAL = {"denial", "elsewhere"}  # what is denied of a subject is no act of it
 _OWN_PLACE = 0.6  # of a clause's weight, from which on the place of its sentence is its own
 
 # A stretch of the claim at its nearest place, how surely it is said there, and what keeps it from being said.
@@ -53,6 +55,9 @@ VETOES: Mapping[str, str] = {
     "beside": "beside",
     "manner": "manner",
     "subject": "subject",
+    "passed_over": "passed over",
+    "bystander": "bystander",
+    "unrelated": "relation",
 }
 
 
@@ -75,10 +80,12 @@ def stances(
             start, end = statement.sentence
             laid[statement.sentence] = _lay(text, start, end, source)
         best = laid[statement.sentence]
+        turns = _turns(best[0])
         if not statement.whole and not best[0].measures.get("crossed"):  # no clause shows that
-            best = _nearer(best, _lay(text, statement.start, statement.end, source))
+            clause = _lay(text, statement.start, statement.end, source)
+            best, turns = _nearer(best, clause), _turns(clause[0]) and len(clause[0].wanted) >= _CLAUSE
         against = next((c for c in conflicts if statement.start <= c.claim_start < statement.end), None)
-        found.append(_held(statement, tokens, best, against))
+        found.append(_held(statement, tokens, best, against, turns=turns))
     return tuple(found)
 
 
@@ -102,15 +109,22 @@ def _nearer(sentence: _Laid, clause: _Laid) -> _Laid:
     return clause if own else sentence
 
 
-def _held(statement: Statement, tokens: Sequence[Token], laid: _Laid, against: Contradiction | None) -> Held:
+def _held(
+    statement: Statement, tokens: Sequence[Token], laid: _Laid, against: Contradiction | None, *, turns: bool
+) -> Held:
     alignment, score, veto = laid
     absent, opener = _uncovered(alignment, tokens)
-    if against is not None:
+    stated = not (veto or absent) and score >= SCORER.states
+    near = alignment.place is not None and score >= SCORER.speaks and alignment.measures["here"] > HALF
+    apart = near and not stated and sum(token.content for token in tokens) >= _CLAUSE
+    if against is not None and (apart or not against.clause):
         stance, veto = Stance.REFUTES, against.rule
-    elif alignment.place is None or score < SCORER.speaks or alignment.measures["here"] <= HALF:
+    elif turns:
+        stance, veto = Stance.REFUTES, "denied"
+    elif not near:
         stance = Stance.SILENT
     else:
-        stance = Stance.SPEAKS if veto or absent or score < SCORER.states else Stance.STATES
+        stance = Stance.STATES if stated else Stance.SPEAKS
     return Held(
         start=statement.start,
         end=statement.end,
@@ -121,6 +135,13 @@ def _held(statement: Statement, tokens: Sequence[Token], laid: _Laid, against: C
         place=alignment.place,
         why=veto,
     )
+
+
+def _turns(alignment: Alignment) -> bool:
+    """Whether nothing but a denial keeps the place from stating what it says otherwise."""
+    found = alignment.measures
+    whys = {why for measure, why in VETOES.items() if found.get(measure)}
+    return bool(found.get("turned")) and "denial" in whys and whys <= _OF_DENIAL
 
 
 def _uncovered(alignment: Alignment, tokens: Sequence[Token]) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -125,12 +125,16 @@ class Lists:
 
     numbers: Mapping[str, str]  # a number in words to its digits
     groups: Mapping[str, str]  # the key of a word to that of its group
+    ranks: frozenset[str]
+    relating: Mapping[str, frozenset[str]]
     relations: frozenset[str]  # small words that say how two others stand to each other
     universals: Mapping[str, str]  # each to the first of those that say the same
     ruling: frozenset[str]  # with "not" behind them they say "never"
     never: frozenset[str]  # and these do by themselves
     spans: frozenset[str]  # of time, and what else "every" may count
     negations: frozenset[str]
+    limits: frozenset[str]
+    plain_denials: frozenset[str]
     modals: frozenset[str]
     possible: frozenset[str]
     wishes: frozenset[str]  # those of `possible` that are one
@@ -176,12 +180,16 @@ def _load() -> Lists:
     return Lists(
         numbers=raw["numbers"],
         groups=groups,
+        ranks=frozenset(raw["ranks"]),
+        relating={word: frozenset(others) for word, others in raw["relating"].items()},
         relations=frozenset(raw["relations"]),
         universals={word: group[0] for group in raw["universals"] for word in group},
         ruling=frozenset(raw["ruling"]),
         never=frozenset(raw["never"]),
         spans=frozenset(raw["spans"]),
         negations=frozenset(raw["negations"]),
+        limits=frozenset(raw["limits"]),
+        plain_denials=frozenset(raw["plain_denials"]),
         modals=frozenset(raw["modals"]),
         possible=frozenset(raw["possible"]),
         wishes=frozenset(raw["wishes"]),
@@ -214,6 +222,12 @@ def _load() -> Lists:
 LISTS = _load()
 
 
+def is_denial(token: Token) -> bool:
+    """Whether a word denies something."""
+    return token.low in LISTS.negations or token.low.endswith("n't")
+
+
 def denies_all_else(words: Sequence[Token], at: int) -> bool:
-    """Whether a negation leaves something out: "nothing but"."""
-    return at + 1 < len(words) and words[at + 1].low in LISTS.excepting
+    """Whether a negation leaves something out, "nothing but", or is none but a bound: "no more than"."""
+    lows = [token.low for token in words[at + 1 : at + 3]]
+    return lows[:1] != [] and (lows[0] in LISTS.excepting or lows[1:] == ["than"])

@@ -10,6 +10,26 @@ CONTRADICTING: list[tuple[str, str, str]] = [
         "Elin Voss was born on 3 March 1871.",
         "Elin Voss (4 May 1871 – 9 June 1940) was a cartographer.",
     ),
+    (
+        "date",
+        "Elin Voss was born on 3 March 1871.",
+        "Elin Voss, 2nd Baroness of Marrow, (4 May 1871 – 9 June 1940) was a cartographer.",
+    ),
+    (
+        "date",
+        "Elin Voss was born on 3 March 1871.",
+        "Elin Voss (born Elin Marie Holm; 4 May 1871 – 9 June 1940) was a cartographer.",
+    ),
+    (
+        "date",
+        "Elin Voss was born on 3 March 1871.",
+        "Family tree of Elin Voss (1871). Elin Voss was born on 4 May 1871 in Velm.",
+    ),
+    (
+        "number",
+        "The guild expects repairs of between $80 million and $100 million.",
+        "The guild expects repairs of $90 million to $100 million.",
+    ),
     ("date", "Elin Voss died on 9 July 1940.", "Elin Voss (4 May 1871 – 9 June 1940) was a cartographer."),
     ("date", "The harbour bridge was opened in October.", "The harbour bridge was opened on 30 March 1907."),
     ("date", "The observatory was founded in the 1920s.", "The observatory was founded on 2 May 1871."),
@@ -279,6 +299,17 @@ CONTRADICTING: list[tuple[str, str, str]] = [
 
 # (claim, passage): nothing in the passage says otherwise, whatever it looks like.
 AGREEING: list[tuple[str, str]] = [
+    # a denial that is of less, or of another, than it seems to be
+    ("Logs are not kept for longer than 30 days.", "Logs are kept for 30 days."),
+    ("The depot does not accept boats over 12 m.", "The depot accepts boats of up to 12 m."),
+    ("Tenders do not write to the ledger.", "Only the porter writes to the ledger, and the tenders read it."),
+    ("We did not choose oak.", "We chose ash over oak."),
+    ("Guests cannot comment.", "Members can comment; guests read."),
+    ("Guests cannot download reports.", "Members can download reports. Guests see the tables."),
+    ("The old crane is not used any more.", "The old crane was used until May."),
+    ("Crews can work abroad for up to 20 days.", "Crews can work abroad for no more than 20 days."),
+    ("The Arden passes through ten towns.", "No other river passes through as many towns as the Arden."),
+    ("The song was released in 1995.", "The song was released on 4 May 1995."),
     ("Elin Voss was born in 1871.", "Elin Voss (4 May 1871 – 9 June 1940) was a cartographer."),
     ("Elin Voss was born in the 1870s.", "Elin Voss (4 May 1871 – 9 June 1940) was a cartographer."),
     ("The harbour bridge was opened in March.", "The harbour bridge was opened on 30 March 1907."),

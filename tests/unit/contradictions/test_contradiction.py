@@ -76,6 +76,32 @@ def test_the_claim_found_in_the_passage_takes_every_conflict_back(
         assert contradictions(claim, whole) == (), rule
 
 
+def test_a_clause_is_compared_without_its_sentence() -> None:
+    """With its sentence it is about too much for one of the passage."""
+    claim = "Despite the storm the harbour sold more berths than ever before, and it weakened its reserves of diesel."
+    passage = "The harbour strengthened its reserves of diesel."
+    start = claim.index("it weakened")
+    assert contradictions(claim, passage) == ()
+    (found,) = contradictions(claim, passage, [(start, len(claim))])
+    assert (found.rule, found.clause) == ("opposite", True)
+    assert claim[found.claim_start : found.claim_end] == "weakened"
+    assert passage[found.source_start : found.source_end] == "strengthened"
+
+
+def test_a_clause_alone_shows_no_choice() -> None:
+    claim = "The ledger is kept by the porter in Velm, and texts are kept there."
+    passage = "The ledger keeps digests, not texts."
+    assert contradictions(claim, passage, [(claim.index("texts"), len(claim))]) == ()
+
+
+def test_a_page_that_begins_with_an_order_is_no_message_of_a_change() -> None:
+    """Of a change the past tense tells how things were before it."""
+    passage = "Add this page to yours. The ferry stopped at the northern pier of Velm."
+    claim = "The ferry stops at the southern pier of Velm."
+    assert contradictions(claim, passage, message=True) == ()
+    assert [found.rule for found in contradictions(claim, passage, message=False)] == ["opposite"]
+
+
 def test_a_sentence_of_another_subject_is_not_compared() -> None:
     assert contradictions("The mailer retries five times.", "The crawler retries three times.") == ()
 

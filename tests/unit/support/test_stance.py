@@ -12,7 +12,7 @@ from vouchgate.ingest.contradictions.rules import contradictions
 from vouchgate.ingest.support.source_text import LONGEST, SourceText
 from vouchgate.ingest.support.stance import MOST_WORDS, stances
 
-STATES, SPEAKS, SILENT = Stance.STATES, Stance.SPEAKS, Stance.SILENT
+STATES, SPEAKS, SILENT, REFUTES = Stance.STATES, Stance.SPEAKS, Stance.SILENT, Stance.REFUTES
 TEXT = """The relay keeps mail for 30 days in the main store, and Postfix sends it on every 15 minutes.
 Workers restart at noon. The queue does not block callers. We use PostgreSQL for sessions.
 The flag `--max-retries` sets how often a job is tried. Backups are encrypted.
@@ -87,9 +87,6 @@ def test_the_same_in_another_form_is_stated(claim: str, source: str, title: str)
         ("Every backup is encrypted.", "universal", "Every"),
         ("Only Postfix sends mail.", "universal", "Only"),
         ("The relay never keeps mail for 30 days.", "denial", None),
-        ("The queue blocks callers.", "denial", ""),
-        ("The nightly export runs on Sunday.", "denial", ""),
-        ("Backups are not encrypted.", "denial", None),
         ("The cache grows when load rises.", "opposite", ""),
         ("Workers stop at noon.", "replaced", ""),
         ("The flag `--max-tries` sets how often a job is tried.", None, "max-tries"),
@@ -374,6 +371,115 @@ def test_what_may_change_places_says_the_same(claim: str, source: str) -> None:
 @pytest.mark.parametrize(
     ("claim", "source"),
     [
+        ("The queue blocks callers.", TEXT),
+        ("The nightly export runs on Sunday.", TEXT),
+        ("Backups are not encrypted.", TEXT),
+        ("The gateway retries failed payments.", "The gateway does not retry failed payments."),
+        ("Workers do not share a cache.", "Workers share a queue, a cache and a lock."),
+        ("The crane can lift boats.", "No. The crane cannot lift boats, as its motor is too weak."),
+        (
+            "Rent rose in May, but they do not expect berth fees to rise in the autumn.",
+            "We expect berth fees to rise in the autumn, as they did last year.",
+        ),
+    ],
+)
+def test_what_one_of_the_two_denies_is_refuted(claim: str, source: str) -> None:
+    assert (REFUTES, "denied") in {(held.stance, held.why) for held in stances(claim, SourceText(source))}
+    assert REFUTES not in {held.stance for held in stances(source, SourceText(source))}
+
+
+@pytest.mark.parametrize(
+    ("claim", "source"),
+    [
+        ("Logs are not kept for longer than 30 days.", "Logs are kept for 30 days."),  # a limit
+        ("The depot does not take boats over 12 m.", "The depot takes boats of up to 12 m."),
+        ("Workers do not write to the ledger.", "Only the importer writes to the ledger; workers read it."),
+        ("We did not choose Kafka.", "We chose NATS over Kafka."),
+        ("Guests cannot comment.", "Members can comment; guests read."),
+        ("Guests cannot comment.", "Members can comment. Guests read."),
+        ("On a terminal it shows them.", "It shows three tokens, or writes them without a terminal."),
+        ("No claim gives a role or a right.", "Nothing is made. Claims give no role and no right."),
+        ("Boats are not insured.", "The depot prevents that boats are insured."),  # denied by its verb
+        ("Fees rise in May.", "No fees are due. Fees rise in May."),  # said elsewhere
+    ],
+)
+def test_less_than_the_whole_is_denied(claim: str, source: str) -> None:
+    assert all(held.stance is not REFUTES for held in stances(claim, SourceText(source)))
+
+
+@pytest.mark.parametrize(
+    ("claim", "source", "why"),
+    [
+        ("Mara leads the harbour office.", "Jonas leads the harbour office.", "subject"),
+        ("Postgres is used for the ledger.", "MySQL is used for the ledger.", "subject"),
+        ("Levels will be below those of May.", "We expect levels above those of May.", "opposite"),
+        ("Version 3 dropped support for tugs.", "Version 3 added support for tugs.", "opposite"),
+        (
+            "Mara chairs the guild.",
+            "The guild meets in May. Its chair is Jonas; Mara keeps the books.",
+            "bystander",
+        ),
+        (
+            "Mara Lind wrote the runbook.",
+            "The runbook is in the folder. Mara Lind used it in May.",
+            "bystander",
+        ),
+        (
+            "Insert the battery after the card.",
+            "First insert the battery, and the card behind it.",
+            "relation",
+        ),
+        ("Leeds has more winches than York.", "There are 12 winches in Leeds and 3 in York.", "relation"),
+        (
+            "The fee is the same for cars and boats.",
+            "The fee is 5 euros for cars and 9 for boats.",
+            "relation",
+        ),
+        (
+            "The tower is the oldest house in town.",
+            "The tower is the second-oldest house in town.",
+            "relation",
+        ),
+        (
+            "The tower is the oldest house in town.",
+            "The tower is one of the oldest houses in town.",
+            "relation",
+        ),
+        (
+            "The show closes at the end of June.",
+            "Instead of closing at the end of June, it goes on.",
+            "passed over",
+        ),
+        ("Bats are blind.", "It is a widespread misconception that bats are blind.", "reported"),
+    ],
+)
+def test_what_sets_things_otherwise_is_not_stated(claim: str, source: str, why: str) -> None:
+    found = one(claim, source)
+    assert (found.stance in (SPEAKS, SILENT), found.why) == (True, why)
+    assert {held.stance for held in stances(source, SourceText(source))} == {STATES}
+
+
+@pytest.mark.parametrize(
+    ("claim", "source"),
+    [
+        ("Mara leads the harbour office.", "She leads the harbour office."),  # who may be Mara
+        ("Additionally, the pump clears the pipes.", "Jonas says that the pump clears the pipes."),
+        ("Card payments take over 5 seconds.", "Card payments take more than 5 seconds."),
+        (
+            "Only the harbour office opens the lock.",
+            "The lock is opened by the harbour office and by no one else.",
+        ),
+        ("Fees are 20 euros at most.", "Fees are no more than 20 euros."),
+    ],
+)
+def test_what_is_set_alike_has_no_such_reason(claim: str, source: str) -> None:
+    reasons = {"subject", "opposite", "bystander", "relation", "passed over", "universal", "denial"}
+    assert one(claim, source).why not in reasons
+
+
+@pytest.mark.parametrize(
+    ("claim", "source"),
+    [
         ("We prefer Redis over Memcached for sessions.", "We prefer Memcached over Redis for sessions."),
         ("We use tabs instead of spaces.", "We use spaces rather than tabs in all files."),
         (
@@ -403,7 +509,8 @@ def test_what_is_preferred_is_not_what_it_is_preferred_to(claim: str, source: st
     ],
 )
 def test_as_many_denials_are_not_the_same_denial(claim: str, source: str) -> None:
-    assert (SPEAKS, "denial") in {(held.stance, held.why) for held in stances(claim, SourceText(source))}
+    whys = {held.why for held in stances(claim, SourceText(source)) if held.stance is not STATES}
+    assert whys & {"denial", "denied"}
     assert {held.stance for held in stances(source, SourceText(source))} == {STATES}
 
 
