@@ -349,20 +349,15 @@ def _opposites(words: Sequence[Token], place: Sequence[Token]) -> int:
 def _beside_the_same(words: Sequence[Token], at: int, place: Sequence[Token], there: int) -> bool:
     """Whether the nearest word that says something is the same on one side of two places."""
     for step in (-1, 1):
-        ours, theirs = (
-            next(
-                (
-                    tokens[i]
-                    for i in range(index + step, -1 if step < 0 else len(tokens), step)
-                    if tokens[i].content
-                ),
-                None,
-            )
-            for tokens, index in ((words, at), (place, there))
-        )
+        ours, theirs = _neighbour(words, at, step), _neighbour(place, there, step)
         if ours is not None and theirs is not None and not set(ours.keys).isdisjoint(theirs.keys):
             return True
     return False
+
+
+def _neighbour(words: Sequence[Token], at: int, step: int) -> Token | None:
+    side = words[at + 1 :] if step > 0 else words[:at][::-1]
+    return next((token for token in side if token.content), None)
 
 
 def _in_order(ours: Sequence[set[str]], theirs: Sequence[set[str]]) -> list[int]:
