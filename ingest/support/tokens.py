@@ -222,6 +222,16 @@ def _load() -> Lists:
 LISTS = _load()
 
 
+def parts_of(words: Sequence[Token], text: str, marks: frozenset[str]) -> list[int]:
+    """Of each word, in which part of its text it stands; a mark between two words parts them."""
+    found, part = [], 0
+    for at, token in enumerate(words):
+        if at and not marks.isdisjoint(text[words[at - 1].end : token.start]):
+            part += 1
+        found.append(part)
+    return found
+
+
 def is_denial(token: Token) -> bool:
     """Whether a word denies something."""
     return token.low in LISTS.negations or token.low.endswith("n't")

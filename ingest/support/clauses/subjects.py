@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
+from operator import itemgetter
 
-from vouchgate.ingest.support.tokens import LISTS, Token
+from vouchgate.ingest.support.tokens import LISTS, Token, parts_of
 
 _STOPS = frozenset(".:;!?|*-\n")
 _PARTS = frozenset(".;!?\n")  # between what is said of one and what is said of another
@@ -60,11 +62,8 @@ def other_subject(words: Sequence[Token], place: Sequence[Token], gone: Sequence
 def bystander(words: Sequence[Token], place: Sequence[Token], text: str) -> bool:
     """Whether a name of the statement stands only where it begins a part of the place with nothing else of it, behind
     all that the place has of the rest: "Its chair is Ada; Ben takes the minutes" does not make Ben the chair."""
-    parts: list[list[Token]] = [[]]
-    for before, token in zip((None, *place), place, strict=False):
-        if before is not None and not _PARTS.isdisjoint(text[before.end : token.start]):
-            parts.append([])
-        parts[-1].append(token)
+    numbered = zip(parts_of(place, text, _PARTS), place, strict=True)
+    parts = [[token for _, token in part] for _, part in groupby(numbered, key=itemgetter(0))]
     keys = [{key for token in part for key in (*token.keys, *token.parts)} for part in parts]
     named = {token for token in words if token.content and (token.name or token.shown[0].isupper())}
     rest = {key for token in words if token.content and token not in named for key in token.keys}

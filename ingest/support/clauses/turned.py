@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from vouchgate.ingest.contradictions.lists import LISTS as RULES
 from vouchgate.ingest.contradictions.lists import root_of
 from vouchgate.ingest.support.source_text import SourceText
-from vouchgate.ingest.support.tokens import LISTS, Token, is_denial
+from vouchgate.ingest.support.tokens import LISTS, Token, is_denial, parts_of
 
 # Of a statement's weight: a place that has so much says it, but for a denial. Lower, half of what it finds is wrong.
 _SAME = 0.85
@@ -40,28 +40,17 @@ def turned(
     head = min(denied[0 if ours else 1], default=None)
     if head is None or _is_limited(words, place, denies=bool(ours)):
         return False
-    for at in next((places for at, places in met if at == head), ()) if ours else (head,):
-        part = _part(place, at, source)
-        if all(any(each in part for each in places) for _, places in met if places) and (
-            ours or any(at in places for _, places in met)
-        ):
-            return True
-    return False
+    heads = next((places for at, places in met if at == head), ()) if ours else (head,)
+    said = [places for _, places in met if places]
+    if not (ours or any(head in places for places in said)):
+        return False
+    parts = parts_of(place, source, _APART)
+    return any(all(any(parts[each] == parts[at] for each in places) for places in said) for at in heads)
 
 
 def _is_plain(low: str) -> bool:
     """Whether a word denies what is said, and not a thing in it: "without a terminal" denies no more than that."""
     return low in LISTS.plain_denials or low.endswith("n't")
-
-
-def _part(place: Sequence[Token], at: int, source: str) -> range:
-    """The words around one up to the marks that part what is said of one from what is said of another."""
-    first = last = at
-    while first and _APART.isdisjoint(source[place[first - 1].end : place[first].start]):
-        first -= 1
-    while last + 1 < len(place) and _APART.isdisjoint(source[place[last].end : place[last + 1].start]):
-        last += 1
-    return range(first, last + 1)
 
 
 def _is_limited(words: Sequence[Token], place: Sequence[Token], *, denies: bool) -> bool:
