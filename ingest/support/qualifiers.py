@@ -13,11 +13,12 @@ from itertools import pairwise
 
 from vouchgate.ingest.contradictions.lists import LISTS as RULES
 from vouchgate.ingest.support.clauses.turned import turned
-from vouchgate.ingest.support.tokens import LISTS, Token, denies_all_else, is_denial
+from vouchgate.ingest.support.tokens import LISTS, Token, denies_all_else, is_denial, parts_of
 
 _FRAME = 8  # words of a statement among which a clause may begin that it says something of
 _REACH = 3  # words that say something after a negation or another word that qualifies
 _MARK = frozenset(",.;:!?()[]|\n")
+_TURNING = LISTS.joints - LISTS.joining  # with which something else is said
 _PREFERRED = {"instead": "of", "rather": "than"}
 _USED_TO = "used to"  # the one of `former` that is two words
 
@@ -135,13 +136,7 @@ def _turned_condition(words: Sequence[Token], place: Sequence[Token]) -> bool:
 
 def _clauses(text: str, words: Sequence[Token]) -> list[int]:
     """Of each word, in which clause it stands. Words joined by "and" or "or" may share their verb, and do here."""
-    found, clause = [], 0
-    for at, token in enumerate(words):
-        turns = token.low in LISTS.joints and token.low not in LISTS.joining
-        if at and (turns or not _MARK.isdisjoint(text[words[at - 1].end : token.start])):
-            clause += 1
-        found.append(clause)
-    return found
+    return parts_of(words, text, _MARK, _TURNING)
 
 
 def _framed(words: Sequence[Token], theirs: Mapping[str, Sequence[int]]) -> bool:
@@ -212,7 +207,7 @@ def _after(text: str, words: Sequence[Token], at: int) -> Iterator[int]:
     for index in range(at + 1, len(words)):
         if reach == _REACH or not _MARK.isdisjoint(text[words[index - 1].end : words[index].start]):
             return
-        if words[index].low in LISTS.joints and words[index].low not in LISTS.joining:
+        if words[index].low in _TURNING:
             return
         if words[index].content:
             yield index

@@ -222,11 +222,14 @@ def _load() -> Lists:
 LISTS = _load()
 
 
-def parts_of(words: Sequence[Token], text: str, marks: frozenset[str]) -> list[int]:
-    """Of each word, in which part of its text it stands; a mark between two words parts them."""
+def parts_of(
+    words: Sequence[Token], text: str, marks: frozenset[str], joints: frozenset[str] = frozenset()
+) -> list[int]:
+    """Of each word, in which part of its text it stands: a mark between two words parts them, and so does a joint, with
+    which the next part begins."""
     found, part = [], 0
     for at, token in enumerate(words):
-        if at and not marks.isdisjoint(text[words[at - 1].end : token.start]):
+        if at and (token.low in joints or not marks.isdisjoint(text[words[at - 1].end : token.start])):
             part += 1
         found.append(part)
     return found
@@ -240,4 +243,4 @@ def is_denial(token: Token) -> bool:
 def denies_all_else(words: Sequence[Token], at: int) -> bool:
     """Whether a negation leaves something out, "nothing but", or is none but a bound: "no more than"."""
     lows = [token.low for token in words[at + 1 : at + 3]]
-    return lows[:1] != [] and (lows[0] in LISTS.excepting or lows[1:] == ["than"])
+    return bool(lows) and (lows[0] in LISTS.excepting or lows[1:] == ["than"])
