@@ -24,6 +24,7 @@ from vouchgate.ingest.sources.git.repository import Repository, SourceError
 from vouchgate.ingest.sources.patterns import PathPatterns
 
 LARGEST = 1_048_576  # bytes of one record; a larger file is not read
+NO_SIZE = "BAD"  # what `git ls-tree` has for the size of an object that is not here
 _AT_ONCE = 8_388_608  # bytes of records held in memory at one time
 _MOST_FILES = 20_000  # files of a work tree that are looked at for an uncommitted record
 _MOST_POINTERS = 50  # files that name a directory of records
@@ -154,7 +155,7 @@ class AdrIndex:
 
 def read_blob(repository: Repository, object_id: str) -> bytes:
     """The bytes of a file in the object store. Raises SourceError when they are not what the id says."""
-    data = repository.run("cat-file", "blob", object_id)
+    data = repository.ask("cat-file", "blob", object_id)
     _check(repository, object_id, data)
     return data
 

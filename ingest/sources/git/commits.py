@@ -63,9 +63,9 @@ class _State:
 
 
 class Commits:
-    """The commits of one repository. Objects are read again for every look-up; only what follows from the
-    tips of all branches and tags is kept, for as long as these tips stay where they are. A history of at most
-    `listed` commits is held whole; in a longer one git looks for each commit."""
+    """The commits of one repository. What follows from the tips of all branches and tags is kept for as long as these
+    tips stay where they are. A history of at most `listed` commits is held whole; in a longer one git looks for each
+    commit."""
 
     def __init__(self, *, listed: int = LISTED) -> None:
         self._listed = listed
@@ -103,7 +103,7 @@ class Commits:
         commit_id, short = names.commits[0], names.short
         if names.size > LARGEST:
             raise SourceError("not_supported", f"Commit {short} of {repository.name} is larger than 1 MiB.")
-        data = repository.run("cat-file", "commit", commit_id)
+        data = repository.ask("cat-file", "commit", commit_id)
         if object_digest(commit_id, "commit", data) != commit_id:
             raise SourceError("error", f"Commit {short} of {repository.name} is not what its id says.")
         header, _, body = data.partition(b"\n\n")

@@ -20,12 +20,12 @@ from vouchgate.ingest.citations.kinds.path import PathKey, parse_key
 from vouchgate.ingest.claims.bounds import TEXT_CHARACTERS
 from vouchgate.ingest.claims.citation import Citation, CitationType
 from vouchgate.ingest.claims.source import EXCERPT_CHARACTERS, Found, Missing, SourceReading, Standing
-from vouchgate.ingest.sources.git.adr_files import LARGEST, read_blob, read_blobs, text_of
+from vouchgate.ingest.sources.git.adr_files import LARGEST, NO_SIZE, read_blob, read_blobs, text_of
 from vouchgate.ingest.sources.git.definitions import PROGRAM, Definition
 from vouchgate.ingest.sources.git.grounding import Grounding, missing_objects
 from vouchgate.ingest.sources.git.prose import ENDINGS
 from vouchgate.ingest.sources.git.records import FoundRecord, judge, not_counting, record_at
-from vouchgate.ingest.sources.git.refs import Tip, is_ancestor, name_of
+from vouchgate.ingest.sources.git.refs import Tip, is_ancestor
 from vouchgate.ingest.sources.git.repository import Repository, SourceError
 from vouchgate.ingest.sources.plain_text import plain
 
@@ -151,7 +151,7 @@ def _commit(
         detail = f"{prefix} is short for {len(commits)} commits of {repository.name}."
         return _none_that_counts(citation, Standing.AMBIGUOUS, detail)
     if not is_ancestor(repository, commits[0], tip.commit):
-        detail = f"Commit {prefix} is not merged into {name_of(repository, tip)} in {repository.name}."
+        detail = f"Commit {prefix} is not merged into {tip.name} in {repository.name}."
         return _none_that_counts(citation, Standing.NOT_MERGED, detail)
     return commits[0]
 
@@ -179,7 +179,7 @@ def _read(looked: _Looked, commit: str) -> Found | _Absent:
         return _Absent(f"{where} has {there} lines.")
     standing, says = (
         Standing.IN_FORCE,
-        f"{citation.name} is in {repository.name} at {name_of(repository, tip)}.",
+        f"{citation.name} is in {repository.name} at {tip.name}.",
     )
     official = grounding.official.match(key.path)
     if key.commit is not None:
@@ -187,7 +187,7 @@ def _read(looked: _Looked, commit: str) -> Found | _Absent:
         official = False
         if now is None or lines.cited not in plain(text_of(now) or ""):
             standing = Standing.SUPERSEDED
-            says = f"{where} does not say at {name_of(repository, tip)} what it said at {key.commit}."
+            says = f"{where} does not say at {tip.name} what it said at {key.commit}."
     if grounding.memory.match(key.path):
         standing, official = Standing.MEMORY, False
         says = f"{where} is a file in which agents keep what they remember, and vouches for nothing."
@@ -209,7 +209,7 @@ def _read(looked: _Looked, commit: str) -> Found | _Absent:
 
 def _not_there(looked: _Looked) -> Found | _Absent:
     grounding, repository, tip, citation, key = looked
-    missing = _Absent(f"{plain(key.path)} does not exist in {repository.name} at {name_of(repository, tip)}.")
+    missing = _Absent(f"{plain(key.path)} does not exist in {repository.name} at {tip.name}.")
     if repository.work_tree is None or key.commit is not None:
         return missing
     root = repository.work_tree.resolve()
@@ -239,13 +239,15 @@ def _data(repository: Repository, commit: str, path: str) -> bytes | None:
 
 def _entry(repository: Repository, commit: str, path: str) -> tuple[str, str, str] | None:
     """Kind, id and size of what is at this path; None when nothing is. Raises SourceError for a link or a submodule."""
-    listed = repository.run("ls-tree", "-l", "-z", "--full-tree", commit, "--", path)
+    listed = repository.ask("ls-tree", "-l", "-z", "--full-tree", commit, "--", path, lacks=f" {NO_SIZE}\t".encode())
     description, _, name = listed.decode(errors="surrogateescape").partition("\x00")[0].partition("\t")
     if not name:
         return None
     mode, kind, object_id, size = description.split()
     if mode in _NOT_FILES:
         raise SourceError("not_supported", f"{plain(name)} in {repository.name} {_NOT_FILES[mode]}.")
+    if size == NO_SIZE:
+        raise SourceError("error", f"{plain(name)} of {repository.name} is not in its object store.")
     return kind, object_id, size
 
 
@@ -270,7 +272,7 @@ def _lines(where: str, data: bytes, key: PathKey) -> _Lines | None:
 
 
 def _symbol(grounding: Grounding, repository: Repository, citation: Citation, tip: Tip) -> Found | _Absent:
-    where = f"{repository.name} at {name_of(repository, tip)}"
+    where = f"{repository.name} at {tip.name}"
     found = _find(grounding, repository, citation, tip.commit)
     if not found:
         head = repository.run("rev-parse", "-q", "--verify", "HEAD^{commit}", ok=(0, 1)).decode().strip()

@@ -11,8 +11,8 @@ from vouchgate.ingest.sources.git.commits import Commits
 from vouchgate.ingest.sources.git.history import Messages
 from vouchgate.ingest.sources.git.mirror import Mirror
 from vouchgate.ingest.sources.git.prose import Prose
-from vouchgate.ingest.sources.git.refs import Tip, full_name, name_of, protected_tip
-from vouchgate.ingest.sources.git.repository import Repository, SourceError
+from vouchgate.ingest.sources.git.refs import Tip, full_name, protected_tip
+from vouchgate.ingest.sources.git.repository import ObjectAnswers, Repository, SourceError
 from vouchgate.ingest.sources.patterns import PathPatterns
 
 
@@ -45,6 +45,7 @@ class Grounding:
         self.memory = memory
         self.official = official
         self._ref = ref
+        self._answers = ObjectAnswers()
         self._adrs = AdrFiles(adr_dirs, memory)
         self.prose = Prose(memory)
         self.messages = Messages()
@@ -53,7 +54,7 @@ class Grounding:
         """The repository, for one reading until `deadline` (`time.monotonic()`). Raises SourceError."""
         if self.mirror is not None:
             self.mirror.refresh(deadline)
-        return Repository(self.path, deadline)
+        return Repository(self.path, deadline, self._answers)
 
     def tip(self, repository: Repository) -> Tip | None:
         """What the protected ref points at; None without a commit. Raises SourceError."""
@@ -86,7 +87,7 @@ class Grounding:
         """Why a file of the work tree at this path does not count, as the end of a sentence."""
         listed = repository.run("ls-tree", "--full-tree", "HEAD", "--", path, ok=(0, 128))
         if tip is not None and listed:
-            return f"is not merged into {name_of(repository, tip)}"
+            return f"is not merged into {tip.name}"
         return "is not committed"
 
 

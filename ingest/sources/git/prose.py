@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from threading import Lock
 
-from vouchgate.ingest.sources.git.adr_files import LARGEST, read_blobs, text_of
+from vouchgate.ingest.sources.git.adr_files import LARGEST, NO_SIZE, read_blobs, text_of
 from vouchgate.ingest.sources.git.repository import Repository, SourceError
 from vouchgate.ingest.sources.passage_index import Passage, PassageIndex
 from vouchgate.ingest.sources.patterns import PathPatterns
@@ -58,6 +58,8 @@ class Prose:
             if mode not in ("100644", "100755") or not path.lower().endswith(ENDINGS):
                 continue
             _, object_id, size = kind_id_size.split()
+            if size == NO_SIZE:
+                raise SourceError("error", f"Not every file of {repository.name} can be read.")
             citable = plain(path) == path  # as no name in another encoding is
             if citable and int(size) <= LARGEST and not self._memory.match(path):
                 found.append((path.count("/"), path, object_id))

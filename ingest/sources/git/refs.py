@@ -11,16 +11,16 @@ from vouchgate.ingest.claims.frozen import Frozen
 from vouchgate.ingest.sources.git.repository import Repository, SourceError
 from vouchgate.ingest.sources.plain_text import plain
 
-_REMOTE = "refs/remotes/origin/"
+_REMOTE, _BRANCHES = "refs/remotes/origin/", "refs/heads/"
 
 
 class Tip(Frozen):
-    """The newest commit of the protected ref and its tree, which is empty where it is not here. `name` is the branch,
-    for people; empty for what is checked out (`name_of`)."""
+    """The newest commit of the protected ref and its tree, which is empty where it is not here. `name` is what people
+    call the ref."""
 
     commit: str
     tree: str
-    name: str = ""
+    name: str
 
 
 def checked_ref(ref: str) -> str:
@@ -45,25 +45,14 @@ def protected_tip(repository: Repository, ref: str | None) -> Tip | None:
     if listed:
         name = listed[1].removeprefix(_REMOTE) if len(listed) > 1 else "origin/HEAD"
         return _tip(repository, listed[0], name)
-    tip = _commit_and_tree(repository, "HEAD")
-    if tip is not None:
-        return Tip(commit=tip[0], tree=tip[1])
+    if (tip := _checked_out(repository)) is not None:
+        return tip
     status, _, _ = repository.call("rev-parse", "-q", "--verify", "HEAD", ok=(0, 1))
     if status == 0:
         raise SourceError("error", f"The newest commit of {repository.name} cannot be read.")
     if repository.run("for-each-ref", "--count=1"):
         raise SourceError("error", f"HEAD of {repository.name} points at a branch that does not exist.")
     return None
-
-
-def name_of(repository: Repository, tip: Tip) -> str:
-    """What people call the protected ref."""
-    if tip.name:
-        return plain(tip.name)
-    branch = (
-        repository.run("symbolic-ref", "-q", "--short", "HEAD", ok=(0, 1)).decode(errors="replace").strip()
-    )
-    return plain(branch) or "what is checked out"
 
 
 def full_name(repository: Repository, ref: str | None) -> str:
@@ -109,16 +98,29 @@ def _find(repository: Repository, ref: str) -> tuple[str, str]:
 
 
 def _tip(repository: Repository, commit: str, name: str) -> Tip:
-    tip = _commit_and_tree(repository, commit)
-    if tip is None:
-        raise SourceError("error", f"The newest commit of {plain(name)} in {repository.name} cannot be read.")
-    return Tip(commit=tip[0], tree=tip[1], name=name)
+    name, both = plain(name), (f"{commit}^{{commit}}", f"{commit}^{{tree}}")
+    if ids := repository.ask("rev-parse", *both, ok=(0, 128)).decode().split():
+        return Tip(commit=ids[0], tree=ids[1], name=name)
+    if found := _commit(repository, commit):
+        return Tip(commit=found, tree="", name=name)
+    raise SourceError("error", f"The newest commit of {name} in {repository.name} cannot be read.")
 
 
-def _commit_and_tree(repository: Repository, name: str) -> tuple[str, str] | None:
-    status, output, _ = repository.call("rev-parse", f"{name}^{{commit}}", f"{name}^{{tree}}", ok=(0, 128))
-    ids = output.decode(errors="replace").split()
-    if status == 0 and len(ids) == 2:
-        return ids[0], ids[1]
+def _checked_out(repository: Repository) -> Tip | None:
+    asked = "HEAD^{commit}", "HEAD^{tree}", "--symbolic-full-name", "HEAD"
+    status, output, _ = repository.call("rev-parse", *asked, ok=(0, 128))
+    lines = output.decode(errors="replace").splitlines()
+    if status == 0 and len(lines) == 3:
+        return Tip(commit=lines[0], tree=lines[1], name=_branch(lines[2]))
+    commit = _commit(repository, "HEAD")
+    return Tip(commit=commit, tree="", name=_branch(full_name(repository, None))) if commit else None
+
+
+def _branch(name: str) -> str:
+    return plain(name.removeprefix(_BRANCHES)) if name.startswith(_BRANCHES) else "what is checked out"
+
+
+def _commit(repository: Repository, name: str) -> str:
+    """The id of the commit that is called so; empty where it is not here."""
     status, output, _ = repository.call("rev-parse", "-q", "--verify", f"{name}^{{commit}}", ok=(0, 1, 128))
-    return (output.decode().strip(), "") if status == 0 else None
+    return output.decode().strip() if status == 0 else ""

@@ -4,6 +4,9 @@ A repository is data from somewhere else. Its configuration may name programs (p
 file-system monitors) and remotes to fetch missing objects from, so only plumbing commands are used, the
 environment switches those features off, and no transport is allowed.
 
+What git says of objects that are named by their full ids is the same for ever, so it is asked once (`ObjectAnswers`):
+starting a process takes longer than most of what it says. What a ref points at is asked anew for every reading.
+
 The owner check of git (`safe.directory`) does not apply, because the git directory is always named
 explicitly: that the operator put the path into the settings is the consent which that check asks for.
 """
@@ -14,14 +17,19 @@ import logging
 import os
 import tempfile
 import time
+from collections import OrderedDict
 from collections.abc import Collection
 from pathlib import Path
+from threading import Lock
 from types import TracebackType
 from typing import BinaryIO
 
 from vouchgate.ingest.sources.plain_text import plain
 
 _log = logging.getLogger(__name__)
+
+KEPT_BYTES = 2_097_152  # of answers on objects, for each repository: some hundred records or pages of documentation
+_ENTRY_BYTES = 400  # of one that is kept, besides its own
 
 _GLOBAL_OPTIONS = (
     "--no-pager",
@@ -65,16 +73,50 @@ class SourceError(Exception):
         self.detail = detail
 
 
+class ObjectAnswers:
+    """What git has said of objects by their full ids, those asked for last, of at most `most` bytes together. Safe to
+    use from several threads."""
+
+    def __init__(self, most: int = KEPT_BYTES) -> None:
+        self._lock = Lock()
+        self._kept: OrderedDict[tuple[str, ...], bytes] = OrderedDict()
+        self._left = most
+
+    def get(self, arguments: tuple[str, ...]) -> bytes | None:
+        """What it said to these arguments."""
+        with self._lock:
+            if arguments in self._kept:
+                self._kept.move_to_end(arguments)
+            return self._kept.get(arguments)
+
+    def keep(self, arguments: tuple[str, ...], answer: bytes) -> None:
+        """Lets go what was not asked for longest, where this takes the place; one that is larger than all of the place
+        is not kept."""
+        with self._lock:
+            if arguments in self._kept:
+                return
+            self._kept[arguments] = answer
+            self._left -= _size(arguments, answer)
+            while self._left < 0:
+                self._left += _size(*self._kept.popitem(last=False))
+
+
+def _size(arguments: tuple[str, ...], answer: bytes) -> int:
+    return len(answer) + sum(map(len, arguments)) + _ENTRY_BYTES
+
+
 class Repository:
-    """An opened repository. `deadline` is a `time.monotonic()` value that all its commands share.
+    """An opened repository. `deadline` is a `time.monotonic()` value that all its commands share; `answers` are those
+    that were given in it before.
 
     Opening raises SourceError `no_repository` when the path is no git repository (any more). A parent
     directory is never searched: a deleted clone inside another repository must not be answered by that one.
     """
 
-    def __init__(self, path: Path, deadline: float) -> None:
+    def __init__(self, path: Path, deadline: float, answers: ObjectAnswers | None = None) -> None:
         self.name = plain(path.name)
         self._deadline = deadline
+        self._answers = ObjectAnswers() if answers is None else answers
         import git  # noqa: PLC0415  (here and below: it takes long to load, and a gate may have no repository)
         from git.exc import InvalidGitRepositoryError, NoSuchPathError  # noqa: PLC0415
 
@@ -114,6 +156,20 @@ class Repository:
             file.write(stdin)
             file.seek(0)
             return self.call(*arguments, ok=ok, stdin=file)[1]
+
+    def ask(self, *arguments: str, ok: Collection[int] = (0,), lacks: bytes | None = None) -> bytes:
+        """As `run`, for a command that says the same for ever, as all it looks at has its full id among the arguments;
+        nothing where its status is another of `ok`. That is not kept, nor is what has the words `lacks`, by which the
+        command says that something is not here: it may come."""
+        if (known := self._answers.get(arguments)) is not None:
+            self.remaining()
+            return known
+        status, answer, _ = self.call(*arguments, ok=ok)
+        if status != 0:
+            return b""
+        if lacks is None or lacks not in answer:
+            self._answers.keep(arguments, answer)
+        return answer
 
     def call(
         self, *arguments: str, ok: Collection[int] = (0,), stdin: BinaryIO | None = None

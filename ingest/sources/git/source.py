@@ -28,7 +28,7 @@ from vouchgate.ingest.sources.git.history import code_lines
 from vouchgate.ingest.sources.git.mirror import Mirror
 from vouchgate.ingest.sources.git.record_dirs import checked_directories
 from vouchgate.ingest.sources.git.records import read_by_number
-from vouchgate.ingest.sources.git.refs import Tip, checked_ref, name_of
+from vouchgate.ingest.sources.git.refs import Tip, checked_ref
 from vouchgate.ingest.sources.git.repository import Repository, SourceError
 from vouchgate.ingest.sources.passage_index import FoundPassage, Search
 from vouchgate.ingest.sources.patterns import MEMORY_FILES, PathPatterns
@@ -216,7 +216,7 @@ def _read_one(
 def _name_if_needed(repository: Repository, tip: Tip | None, commit: CommitRecord) -> str:
     if commit.standing is not Standing.NOT_MERGED:
         return ""
-    return "what is checked out" if tip is None else name_of(repository, tip)
+    return "what is checked out" if tip is None else tip.name
 
 
 def _ambiguous_commit(citation: Citation, prefix: str, named: dict[str, str]) -> Found:

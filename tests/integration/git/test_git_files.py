@@ -11,6 +11,7 @@ from tests.repos import TestRepository, adr
 from vouchgate.ingest.citations import given_citation
 from vouchgate.ingest.claims.bounds import TEXT_CHARACTERS
 from vouchgate.ingest.claims.source import Found, Missing, SourceReading, Standing, Unreachable
+from vouchgate.ingest.sources.git.repository import ObjectAnswers
 from vouchgate.ingest.sources.git.source import GitSource
 
 LINES = "".join(f"line {number}\n" for number in range(1, 21))
@@ -62,6 +63,33 @@ def test_only_the_lines_that_are_cited_make_the_digest(repository: TestRepositor
     assert found(read(repository, "src/retry.py:10")).digest == before.digest
     repository.commit("Change it", {"src/retry.py": LINES.replace("line 10\n", "line ten\n")})
     assert found(read(repository, "src/retry.py:10")).digest != before.digest
+
+
+def test_what_an_object_says_is_asked_once(repository: TestRepository) -> None:
+    """What could not be read is asked again; what was read is known, as long as the ref leads to it."""
+    looked_up, head = GitSource([repository.path]), repository.git("rev-parse", "HEAD")
+    file = repository.object_file(repository.git("rev-parse", "HEAD:docs/guide.md"))
+    away = file.rename(file.with_suffix(".away"))
+    assert unreachable(read(looked_up, "docs/guide.md")).code == "error"
+    away.rename(file)
+    first = found(read(looked_up, "docs/guide.md"))
+    file.rename(away)
+    assert read(looked_up, "docs/guide.md") == first
+    repository.commit("Change it", {"docs/guide.md": "# Guide\n\nSix retries.\n"})
+    assert "Six retries" in found(read(looked_up, "docs/guide.md")).text
+    repository.git("reset", "-q", "--soft", head)
+    assert read(looked_up, "docs/guide.md") == first
+
+
+def test_answers_on_objects_take_a_bounded_place() -> None:
+    answers = ObjectAnswers(most=3_000)
+    for number in range(5):
+        answers.keep(("cat-file", "blob", str(number)), b"x" * 500)
+        assert answers.get(("cat-file", "blob", "0")) == b"x" * 500
+    kept = [number for number in range(5) if answers.get(("cat-file", "blob", str(number)))]
+    assert kept == [0, 3, 4]
+    answers.keep(("cat-file", "blob", "large"), b"x" * 3_000)
+    assert answers.get(("cat-file", "blob", "large")) is None
 
 
 @pytest.mark.parametrize(

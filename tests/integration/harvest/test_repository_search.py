@@ -279,6 +279,14 @@ def test_a_repository_that_cannot_be_searched_costs_nobody_a_claim(
     assert "could not be searched" in caplog.text
 
 
+def test_a_repository_without_all_of_its_files_is_a_row(repository: TestRepository) -> None:
+    repository.object_file(repository.git("rev-parse", "HEAD:docs/handbook/operations.md")).unlink()
+    sources, search = _parts(repository)
+    with closing(sources), closing(search):
+        (look,) = asyncio.run(search.find(BACKUPS, 30)).looked
+    assert look.failure and "Not every file" in look.failure
+
+
 def test_what_waits_is_looked_up_again_and_stored_when_a_document_states_it(
     repository: TestRepository, store: Store
 ) -> None:
