@@ -239,7 +239,9 @@ def _data(repository: Repository, commit: str, path: str) -> bytes | None:
 
 def _entry(repository: Repository, commit: str, path: str) -> tuple[str, str, str] | None:
     """Kind, id and size of what is at this path; None when nothing is. Raises SourceError for a link or a submodule."""
-    listed = repository.ask("ls-tree", "-l", "-z", "--full-tree", commit, "--", path, lacks=f" {NO_SIZE}\t".encode())
+    listed = repository.ask(
+        "ls-tree", "-l", "-z", "--full-tree", commit, "--", path, lacks=f" {NO_SIZE}\t".encode()
+    )
     description, _, name = listed.decode(errors="surrogateescape").partition("\x00")[0].partition("\t")
     if not name:
         return None

@@ -28,7 +28,9 @@ from vouchgate.ingest.sources.plain_text import plain
 
 _log = logging.getLogger(__name__)
 
-KEPT_BYTES = 2_097_152  # of answers on objects, for each repository: some hundred records or pages of documentation
+KEPT_BYTES = (
+    2_097_152  # of answers on objects, for each repository: some hundred records or pages of documentation
+)
 _ENTRY_BYTES = 400  # of one that is kept, besides its own
 
 _GLOBAL_OPTIONS = (
