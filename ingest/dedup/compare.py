@@ -130,6 +130,7 @@ class Comparisons:
         self._values = words
         self._similar: dict[str, Fraction] = {}
         self._changed: dict[str, tuple[str, ...]] = {}
+        self._may_contradict: dict[str, bool] = {}
         self._contradicted: dict[str, tuple[str, ...]] = {}
 
     @cached_property
@@ -153,10 +154,11 @@ class Comparisons:
     def _sketch(self) -> Sketch:
         return sketch(self._claim, self._words)
 
-    def surely_below(self, other: str) -> bool:
-        """Whether it is remembered of a long text that it is not nearly the claim; costs a millionth of a second."""
+    def surely_below(self, other: str, threshold: Fraction | None = None) -> bool:
+        """Whether it is remembered of a long text that it is less like the claim than the threshold of repeats, or this
+        one; costs a millionth of a second."""
         known = remembered(other)
-        return known is not None and surely_below(self.threshold, self._sketch, known)
+        return known is not None and surely_below(threshold or self.threshold, self._sketch, known)
 
     def near(self, other: str, allowance: Allowance | None = None) -> Fraction | None:
         """The similarity of two texts; None when it is not known and the allowance is used up."""
@@ -196,19 +198,28 @@ class Comparisons:
         """Whether `contradicted` is worth being asked: the text may be about the same, and has half of the claim's
         words, fewer than a repeat has. A few millionths of a second, and of the allowance only where a text is long and
         its similarity was not paid for before; None when that is used up."""
+        may = self._may_contradict.get(other)
+        if may is None and (may := self._compared(other, allowance)) is not None:
+            self._may_contradict[other] = may
+        return may
+
+    def _compared(self, other: str, allowance: Allowance) -> bool | None:
         known = self._similar.get(other)
         if known is not None and not NEAR <= known < self.threshold:
             return False
         long = known is None and max(len(other), len(self._claim)) > _BEGINNING
+        if long and self.surely_below(other, NEAR):
+            return False
         if long and allowance.used_up:
             return None
         with allowance.spending() if long else nullcontext():
             words = tokens(other)
-            if min(len(words), len(self._words)) > self._longest:
+            if len(other) > LONG:
+                sketch(other, words)
+            differing = min(len(self._words - words), len(words - self._words))
+            if min(len(words), len(self._words)) > self._longest or differing > _MOST_DIFFERING:
                 return False
             if self._subject is not None and not self._subject.may_be_of(words):
-                return False
-            if min(len(self._words - words), len(words - self._words)) > _MOST_DIFFERING:
                 return False
             if known is None:
                 known = self._similar[other] = jaccard(self._words, words)

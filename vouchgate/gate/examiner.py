@@ -39,6 +39,7 @@ from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.scoring.reputation import publishers_of
 from vouchgate.ingest.scoring.score import is_official
 from vouchgate.ingest.support.prepared import PreparedTexts
+from vouchgate.ingest.support.unread import says_of_unread
 from vouchgate.wire import ClaimIn
 
 log = logging.getLogger(__name__)
@@ -67,9 +68,8 @@ def waits_for_evidence(examined: Examined) -> bool:
     """Whether a claim will wait for nothing but that it cites nothing, or nothing that could be read."""
     if examined.claim.removes or examined.claim.source is not Source.AI_SYNTHESIS:
         return False
-    cited = examined.findings.cited
-    if cited and not any(finding.verdict is Verdict.UNKNOWN for finding in cited):
-        return False  # all could be read, so it waits for something else, if it does
+    if any(finding.verdict is not Verdict.UNKNOWN for finding in examined.findings.cited):
+        return False  # something could be read, and whether that is enough is told by it
     decision = examined.knowing(dedup=NOTHING_NEAR).decide()
     if decision.rule is Rule.UNGROUNDED:
         return not examined.readings or bool(decision.decided_by)
@@ -256,6 +256,10 @@ class Examiner:
     ) -> Examined | None:
         """The claim citing these too; None when they do not make it `corroborated`."""
         claim, citations = examined.claim, tuple(reading.citation for reading in found)
+        keys = {reading.citation.key for reading in examined.readings}
+        unread = [each for each in (*claim.citations, *inspected.citations) if each.key in keys]
+        if says_of_unread(claim.content, unread, [each.text for each in found if isinstance(each, Found)]):
+            return None
         cited = replace(
             inspected,
             claim=claim.model_copy(update={"citations": (*claim.citations, *citations)}),

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from vouchgate.ingest.claims.frozen import Frozen
 from vouchgate.ingest.claims.source import Standing
 from vouchgate.ingest.sources.git.adr_links import Links, Ref
-from vouchgate.ingest.sources.git.adr_status import Statement, adr_id, file_number
+from vouchgate.ingest.sources.git.adr_status import Statement, adr_id, file_number, in_folder
 from vouchgate.ingest.sources.git.adr_text import is_record, parse
 from vouchgate.ingest.sources.git.record_dirs import POINTERS, USUAL, RecordDirectories, named_by
 from vouchgate.ingest.sources.git.repository import Repository, SourceError
@@ -218,6 +218,9 @@ class AdrFiles:
         ]
         if numbered and not any(record.statement for record in records):
             records = []  # numbered like records, but none of them has a status
+        records = [
+            one.model_copy(update={"statement": in_folder(one.path, one.statement)}) for one in records
+        ]
         records += [
             AdrRecord(
                 path=each.path,

@@ -53,6 +53,14 @@ _SUPERSEDES = re.compile(
 )
 _BLANK = re.compile(r"(?:\W|none|n/a|na|nil|null|nothing|nobody)*", re.IGNORECASE)
 _STRUCK = re.compile(r"~~[^~]{0,300}~~")
+# A box of a list of choices, the choice behind it; one with a cross or a tick is chosen.
+_BOX = re.compile(r"(\[[ xX✓✔]?\]|[☐☑☒⬜✅])\s{0,4}")
+_TICKED = frozenset("xX✓✔☑☒✅")
+_OVER_NOW = re.compile(r"(?:no longer|not any ?more|not (?:in (?:use|force)|used|valid))\b")
+_ALONE = re.compile(
+    r"\W*(?:$|(?:as of|by|in|on|since|with)\b|\d)"
+)  # behind a word that is the status by itself
+_RFC = re.compile(r"rfc\b")  # in a title mostly the name of one, and of a folder whatever their standing is
 _LEADING_DATE = re.compile(r"\d{4}-\d{2}-\d{2}\W{0,5}")
 _REFERENCE = re.compile(
     r"\badr[-_ #]{0,2}0{0,8}(?P<named>\d{1,6})\b"
@@ -125,6 +133,8 @@ def _clean(text: str) -> str:
 
 def judge(text: str) -> Statement | None:
     """What one status statement means. None: it only links to other records."""
+    if _BOX.search(text[:_LONGEST]):
+        text = " / ".join(_ticked(text[:_LONGEST]))
     whole = " ".join(_clean(text).split()).rstrip(" |*_")
     quoted, lower = whole[:120], whole.lower()
     if _LINK.match(lower):
@@ -146,9 +156,37 @@ def judge(text: str) -> Statement | None:
     return Statement(standing=Standing.PROPOSED, quoted=quoted)
 
 
+def _ticked(text: str) -> list[str]:
+    """The choices whose boxes are ticked, and what stands before the first box, if it says anything."""
+    before, *rest = _BOX.split(text)
+    chosen = [choice for box, choice in zip(rest[::2], rest[1::2], strict=True) if _TICKED & {*box}]
+    return [one.strip(" \t*-+|,;") for one in (*(chosen or ()), before) if one.strip(" \t*-+|,;0123456789.)")]
+
+
 def _begins_with_status_word(text: str) -> bool:
     lower = _clean(text).lower()
     return any(word.match(lower) for word in _VOCABULARY.values())
+
+
+def says_over(text: str) -> Statement | None:
+    """What words say of a decision that is over or not made yet, where they say nothing else: "superseded by ADR-4",
+    "draft", "no longer in use"."""
+    lower = _clean(text).lower()
+    for standing in (*_OVER, Standing.PROPOSED):
+        match = _VOCABULARY[standing].match(lower)
+        if match and _ALONE.match(lower, match.end()) and not _RFC.match(lower):
+            return judge(text)
+    over = Statement(standing=Standing.DEPRECATED, quoted=" ".join(text.split())[:120])
+    return over if _OVER_NOW.match(lower) else None
+
+
+def in_folder(path: str, statement: Statement | None) -> Statement | None:
+    """What a record says of itself, with what the folders say in which it lies: `docs/adr/rejected/0005-use-x.md`."""
+    for folder in PurePosixPath(path).parts[:-1]:
+        said = says_over(folder) or says_over(folder.removesuffix("s"))
+        if said and (said.standing is not Standing.PROPOSED or statement is None):
+            statement = worst([said, *([statement] if statement else [])])
+    return statement
 
 
 def _cells(line: str) -> list[str]:
@@ -161,7 +199,12 @@ def judge_section(lines: Sequence[str]) -> Statement:
     """What a `Status` section means. Its first line must be a status; later lines count when they begin with
     a status word. One that ends the decision wins over all others; else the last one stands."""
     statements: list[Statement] = []
-    for line in [line for line in lines if line.strip()][:40]:
+    lines = [line for line in lines if line.strip()][:40]
+    if any(map(_BOX.search, lines)):
+        lines = _ticked("\n".join(lines))
+    for line in lines:
+        if statements and _OVER_NOW.match(_clean(line).lower()):
+            statements.append(Statement(standing=Standing.DEPRECATED, quoted=line.strip()[:120]))
         cells = _cells(line)
         parts = [cell for cell in cells if _begins_with_status_word(cell)] if cells else [line]
         for part in parts:

@@ -21,6 +21,7 @@ from vouchgate.ingest.sources.git.adr_status import (
     is_blank,
     judge,
     judge_section,
+    says_over,
     successor_of,
     superseded_numbers,
     worst,
@@ -58,6 +59,12 @@ _FIELD = re.compile(
 )
 _DATE = re.compile(r"(?<!\d)(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)")
 _SEPARATOR = re.compile(r"[\s|:+=-]{3,400}")
+# What a title says in brackets of the record, and what its head says of it in a sentence.
+_MARK = re.compile(r"^[\W\d]{0,12}[\[(]([^\[\]()]{4,60})[\])]|[\[(]([^\[\]()]{4,60})[\])]\W{0,8}$")
+_OF_ITSELF = re.compile(
+    r"[\W_]{0,8}this (?:adr|architecture decision|decision|document|proposal|record) (?:is|was|has been) (.{4,200})",
+    re.IGNORECASE,
+)
 _DECISION_HEADING = re.compile(
     r"(?:\d{1,3}[.)]?\s{1,4})?(?:the\s)?(?:decision|resolution|outcome)", re.IGNORECASE
 )
@@ -118,6 +125,7 @@ def parse(text: str) -> AdrPage:
                 statements.append(statement)
         else:
             supersedes += superseded_numbers(f"supersedes {value}")
+    statements += _marked(heading, title, sections)
     for section in _status_sections(sections):
         statements.append(judge_section(section.lines))
         for line in section.lines[:40]:
@@ -133,6 +141,15 @@ def parse(text: str) -> AdrPage:
         excerpt=_excerpt(sections),
         text=_page_text(matter, heading, body),
     )
+
+
+def _marked(heading: str, title: str, sections: tuple[_Section, ...]) -> Iterator[Statement]:
+    """That the record is over, or only proposed, by a mark in its title or a sentence of its head."""
+    own = (*sections[:2], *_status_sections(sections))
+    lines = (line for section in own for line in section.lines[:40])
+    said = (match[1] for line in lines if (match := _OF_ITSELF.match(line[:300])))
+    marks = (next(filter(None, mark)) for one in (heading, title) for mark in _MARK.findall(one))
+    return filter(None, map(says_over, (*marks, *said)))
 
 
 def _split_front_matter(text: str) -> tuple[Mapping[str, object], str]:

@@ -17,6 +17,8 @@ from vouchgate.ingest.sources.git.refs import Tip, is_ancestor
 from vouchgate.ingest.sources.git.repository import Repository, SourceError
 from vouchgate.ingest.sources.plain_text import plain
 
+_MOST_MERGES = 100  # reverted ones, of which it is looked up what they had brought
+_MOST_BROUGHT = 2_000  # commits of one of these
 _REMEMBERED = 1_024  # commits of one state of the branches whose reachability and files are kept
 _MOST_FILES = 300  # names of changed files in the text of a commit
 _FILES_BYTES = 20_000  # of those names together; what is over is left out
@@ -25,6 +27,10 @@ _SHORTEST = 7  # digits of an abbreviated id as shown
 _ID = re.compile(r"[0-9a-f]{4,64}")  # nothing else is ever handed to git
 _TIPS = ("refs/heads/", "refs/remotes/", "refs/tags/")
 _UNDOES = re.compile(r"\bthis\s{1,4}reverts\s{1,4}(?:merge\s{1,4})?commits?\s{1,4}", re.IGNORECASE)
+_REVERSES = re.compile(
+    r"\breversing\s{1,4}changes\s{1,4}made\s{1,4}to\s{1,4}([0-9a-f]{7,64})\b", re.IGNORECASE
+)
+_REVERT = re.compile(r'\A((?:Revert ")+)(.*?)"+[ \t]*$', re.MULTILINE)
 _PARENT = re.compile(rb"^parent ([0-9a-f]{40,64})$", re.MULTILINE)
 _HEX_WORD = re.compile(r"[0-9a-f]{7,64}", re.IGNORECASE)
 
@@ -112,7 +118,8 @@ class Commits:
             repository, commit_id, parent[1].decode() if parent else None, tip
         )
         message = plain(body.decode(_encoding(header), errors="replace")).strip()
-        text = f"{message}\n\nFiles: {', '.join(files)}" if files else message
+        told = _without_undone(message)
+        text = f"{told}\n\nFiles: {', '.join(files)}" if files else told
         return CommitRecord(
             id=commit_id,
             short=short,
@@ -207,8 +214,26 @@ def _files(repository: Repository, commit_id: str, parent: str | None) -> tuple[
 def _reverts(repository: Repository, tip: Tip) -> Mapping[str, tuple[str, ...]]:
     """Every commit that says it reverts others, in the history of the protected ref. git looks at all messages once."""
     said = ("--regexp-ignore-case", "--fixed-strings", "--grep=This reverts")
-    found = (each.partition("\n") for each in messages(repository, "%H%n%B", tip.commit, *said))
-    return {commit: undone for commit, _, message in found if (undone := undone_ids(message))}
+    found = [each.partition("\n") for each in messages(repository, "%H%n%B", tip.commit, *said)]
+    undone = {commit: ids for commit, _, message in found if (ids := undone_ids(message))}
+    merges = [
+        (commit, match[1].lower()) for commit, _, message in found if (match := _REVERSES.search(message))
+    ]
+    for commit, before in merges[:_MOST_MERGES]:  # with a merge all goes that it had brought
+        for merge in undone.get(commit, ()):
+            brought = repository.run(
+                "rev-list", f"--max-count={_MOST_BROUGHT}", merge, f"^{before}", ok=(0, 128)
+            )
+            undone[commit] += tuple(brought.decode().split())
+    return undone
+
+
+def _without_undone(message: str) -> str:
+    """A message without the title of the change that it takes back: it says that this is not so any more."""
+    match = _REVERT.match(message)
+    if match is None or match[1].count("R") % 2 == 0:
+        return message
+    return f"Revert{message[match.end() :]}"
 
 
 def undone_ids(message: str) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """Reads one file, or lines of it, or what code defines, as it stands at the protected ref of configured repositories.
 
-The path of a decision record is that record. What is cited at a commit is read there, and counts as long as it still
-stands so in the file: who decides by it would decide by what was true once.
+The path of a decision record is that record, also with lines or a commit. What is cited at a commit is read there, and
+counts as long as it still stands so in the file: who decides by it would decide by what was true once.
 """
 
 from __future__ import annotations
@@ -130,12 +130,14 @@ def _look(grounding: Grounding, repository: Repository, citation: Citation, key:
         )
         if not isinstance(commit, str):
             return commit
-        if key.commit is None and key.first is None:
-            index = grounding.records(repository, tip)
-            record = index.at(key.path)
-            if record is not None:
-                return record_at(repository, index, record)
-        return _read(_Looked(grounding, repository, tip, citation, key), commit)
+        index = grounding.records(repository, tip)
+        record, whole = index.at(key.path), key.commit is None and key.first is None
+        if record is not None and whole:
+            return record_at(repository, index, record)
+        read = _read(_Looked(grounding, repository, tip, citation, key), commit)
+        if record is None or not isinstance(read, Found) or read.standing is not Standing.IN_FORCE:
+            return read
+        return record_at(repository, index, record)  # its lines say what the record as a whole decides
     except SourceError as error:
         raise missing_objects(repository, error) from error
 
@@ -185,7 +187,10 @@ def _read(looked: _Looked, commit: str) -> Found | _Absent:
     if key.commit is not None:
         now = _data(repository, tip.commit, key.path)
         official = False
-        if now is None or lines.cited not in plain(text_of(now) or ""):
+        stands = plain(text_of(now or b"") or "")
+        if lines.text not in stands:
+            lines = lines._replace(text=lines.cited)  # what stands around it there may be no longer so
+        if now is None or lines.cited not in stands:
             standing = Standing.SUPERSEDED
             says = f"{where} does not say at {tip.name} what it said at {key.commit}."
     if grounding.memory.match(key.path):
@@ -266,6 +271,8 @@ def _lines(where: str, data: bytes, key: PathKey) -> _Lines | None:
         if key.last > len(lines):
             return None
         cited = "\n".join(lines[key.first - 1 : key.last])
+        if not cited.strip():
+            raise SourceError("not_supported", f"There is nothing in the lines of {where} that are cited.")
         around = "\n".join(lines[max(0, key.first - 1 - AROUND) : key.last + AROUND])
     if len(around) > TEXT_CHARACTERS:
         detail = f"{where} is longer than {TEXT_CHARACTERS:,} characters: cite the lines."

@@ -252,6 +252,26 @@ def test_a_revert_of_the_revert_puts_it_back(repository: TestRepository) -> None
     assert found(looked_up.read(commit(undone))).standing is Standing.REVERTED
 
 
+def test_what_a_reverted_merge_had_brought_is_undone_with_it(repository: TestRepository) -> None:
+    repository.commit("Start")
+    repository.git("checkout", "-q", "-b", "feature")
+    brought = repository.commit("Encrypt invoices", {"a.txt": "a"})
+    repository.git("checkout", "-q", "main")
+    kept = repository.commit("Add a guide", {"b.txt": "b"})
+    repository.git("merge", "-q", "--no-ff", "-m", "Merge it", "feature")
+    repository.git("revert", "--no-edit", "-m", "1", "HEAD")
+    assert found(source(repository).read(commit(brought))).standing is Standing.REVERTED
+    assert found(source(repository).read(commit(kept))).standing is Standing.IN_FORCE
+
+
+def test_a_revert_does_not_say_what_it_takes_back(repository: TestRepository) -> None:
+    repository.commit("Start")
+    undoing = repository.revert(repository.commit("Open the door to every guest", {"a.txt": "a"}))
+    reading = found(source(repository).read(commit(undoing)))
+    assert "every guest" in reading.title and "every guest" not in reading.text
+    assert "every guest" in found(source(repository).read(commit(repository.revert(undoing)))).text
+
+
 def test_an_unmerged_branch_cannot_put_a_reverted_commit_back(repository: TestRepository) -> None:
     repository.commit("Start")
     undone = repository.commit("Add cache", {"cache.py": "size = 1\n"})

@@ -114,6 +114,30 @@ def test_the_path_of_a_record_is_that_record(repository: TestRepository, value: 
     assert found(read(looked_up, value)).standing is Standing.REJECTED
 
 
+def test_lines_of_a_record_and_a_record_at_a_commit_are_that_record(repository: TestRepository) -> None:
+    path = "docs/adr/0003-use-queues.md"
+    first = repository.commit("Decide", {path: RECORD})
+    looked_up = GitSource([repository.path])
+    for value in (f"{path}:9", f"{path}#L3", f"{path}@{first[:10]}", f"{path}@{first[:10]}:9"):
+        reading = found(read(looked_up, value))
+        assert (reading.form, reading.standing, reading.official) == ("record", Standing.IN_FORCE, True)
+        assert reading.text == found(looked_up.read(adr(3))).text
+    assert isinstance(read(looked_up, f"{path}:90"), Missing)
+    repository.commit("Reject", {path: RECORD.replace("Accepted", "Rejected")})
+    assert found(read(looked_up, f"{path}:9")).standing is Standing.REJECTED
+    assert found(read(looked_up, f"{path}@{first[:10]}:9")).standing is Standing.REJECTED
+    assert found(read(looked_up, f"{path}@{first[:10]}")).standing is Standing.SUPERSEDED
+
+
+def test_what_stood_around_old_lines_vouches_for_nothing(repository: TestRepository) -> None:
+    first = repository.commit("Limit", {"docs/limits.md": "# Limits\n\nAt most 100 requests.\n\nNo other.\n"})
+    repository.commit("Lower", {"docs/limits.md": "# Limits\n\nAt most 40 requests.\n\nNo other.\n"})
+    assert found(read(repository, f"docs/limits.md@{first[:10]}:5")).text == "No other."
+    assert "40" in found(read(repository, "docs/limits.md:5")).text
+    for value in ("docs/limits.md:2", f"docs/limits.md@{first[:10]}:4"):
+        assert "nothing in the lines" in unreachable(read(repository, value)).detail
+
+
 def test_a_path_tells_two_records_of_one_number_apart(repository: TestRepository) -> None:
     other = "packages/a/docs/adr/0003-use-files.md"
     repository.commit(

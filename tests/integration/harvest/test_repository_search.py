@@ -19,6 +19,7 @@ from vouchgate.gate.examiner import Examiner
 from vouchgate.harvest.documents import REPOSITORY, DocumentSearch, Harvested
 from vouchgate.ingest.check import NOTHING_NEAR
 from vouchgate.ingest.checks.hedge import HedgeDetector
+from vouchgate.ingest.citations import given_citation
 from vouchgate.ingest.claims.citation import CitationType
 from vouchgate.ingest.claims.claim import Claim, MemoryType, Source
 from vouchgate.ingest.claims.decision import Label, Outcome, ValidationResult
@@ -28,6 +29,7 @@ from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.ingest.pipeline import Examined, replay
 from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.sources.git.source import GitSource
+from vouchgate.ingest.support.unread import says_of_unread
 from vouchgate.review.recheck import RecheckResult
 from vouchgate.sources.reader import Sources
 from vouchgate.storage.claims.submit import Decided
@@ -172,6 +174,30 @@ def test_a_claim_whose_citation_cannot_be_read_is_looked_up_too(ask: Ask) -> Non
     assert (waiting.rule, len(waiting.evidence.sources)) == (Rule.CITATION_UNKNOWN, 1)
     assert [each.citation for each in waiting.suggested] == ["docs/notes.md"]
     assert _answer(ask(f"{BACKUPS} They are never tested. {UNREAD}")).outcome is Outcome.QUEUED
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        f"RFC 9110 states that {BACKUPS[0].lower()}{BACKUPS[1:]}",
+        f"{BACKUPS.removesuffix('.')} (https://backups.example.org/plan), as https://10.0.0.1/plan confirms.",
+        f"{BACKUPS.removesuffix('.')} (https://10.0.0.1/Payroll-data-is-public-since-May).",
+        f"{BACKUPS.removesuffix('.')} (mallory/is-root-of-all#12).",
+        f"{BACKUPS} (docs/handbook/export.py) {UNREAD}",
+    ],
+    ids=["who says so", "confirms", "address", "name of an issue", "another could be read"],
+)
+def test_what_is_said_by_citing_what_cannot_be_read_waits(ask: Ask, said: str) -> None:
+    result = _answer(ask(said))
+    assert (result.outcome, result.rule) != (Outcome.STORED, Rule.CORROBORATED), result.reason
+    assert result.outcome is Outcome.QUEUED
+
+
+def test_a_quotation_of_what_cannot_be_read_waits() -> None:
+    quoted = given_citation("url", "https://10.0.0.1/x").model_copy(update={"quote": "The vault is open."})
+    plain = given_citation("url", "https://10.0.0.1/x")
+    assert says_of_unread(BACKUPS, [quoted], [BACKUPS])
+    assert not says_of_unread(BACKUPS, [plain], [BACKUPS])
 
 
 @pytest.mark.parametrize(

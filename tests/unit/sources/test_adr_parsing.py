@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from tests.running.hangs import given_up_after
 from vouchgate.ingest.claims.source import Standing
 from vouchgate.ingest.sources.git.adr_status import (
+    Statement,
     file_number,
+    in_folder,
     judge,
     judge_section,
     references,
@@ -163,12 +165,54 @@ def test_links_to_other_records_are_no_status(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("page", "standing"),
+    [
+        ("# [SUPERSEDED] 3. Use queues", SUPERSEDED),
+        ("# 3. Use queues (rejected)", REJECTED),
+        ("# 3. Use queues (superseded by [ADR-9](0009-use-logs.md))", SUPERSEDED),
+        ("# 3. Use queues\n\n**This ADR is deprecated.**", DEPRECATED),
+        ("# 3. Use queues\n\n## Status\n\nAccepted\n\nThis record is about withdrawn calls.", IN_FORCE),
+        ("# 3. Use queues\n\n## Status\n\nAccepted\n\nThis record was withdrawn in May.", DEPRECATED),
+        ("# 3. Use JSON (RFC 8259)", None),
+        ("# 3. Handle (pending) uploads", None),
+        ("# 3. Replace the deprecated API", None),
+    ],
+)
+def test_what_a_title_or_a_sentence_says_of_the_record(page: str, standing: Standing | None) -> None:
+    statement = parse(f"{page}\n\n## Decision\n\nUploads go to a queue.\n").statement
+    assert (statement and statement.standing) == standing
+
+
+@pytest.mark.parametrize(
+    ("path", "alone", "accepted"),
+    [
+        ("docs/adr/rejected/0055-use-x.md", REJECTED, REJECTED),
+        ("docs/adr/Archived/0055-use-x.md", DEPRECATED, DEPRECATED),
+        ("docs/drafts/0055-use-x.md", PROPOSED, IN_FORCE),
+        ("docs/rfcs/0055-rejected.md", None, IN_FORCE),
+    ],
+)
+def test_what_its_folder_says_of_a_record(path: str, alone: Standing | None, accepted: Standing) -> None:
+    said = in_folder(path, None)
+    assert (said and said.standing) == alone
+    said = in_folder(path, Statement(standing=IN_FORCE, quoted="Accepted"))
+    assert said is not None and said.standing is accepted
+
+
+@pytest.mark.parametrize(
     ("lines", "standing"),
     [
         (["Proposed", "Accepted"], IN_FORCE),
         (["Accepted", "Proposed again"], PROPOSED),
         (["Accepted", "", "Superseded by [5. Use logs](0005-use-logs.md)"], SUPERSEDED),
         (["Superseded by ADR-5", "Accepted"], SUPERSEDED),
+        (["Accepted", "No longer in use since May."], DEPRECATED),
+        (["- [ ] Proposed", "- [ ] Accepted", "- [x] Rejected"], REJECTED),
+        (["- [ ] Proposed", "- [X] Accepted", "- [ ] Deprecated"], IN_FORCE),
+        (["☐ Proposed", "☑ Accepted", "☐ Deprecated"], IN_FORCE),
+        (["[ ] Accepted [x] Superseded by ADR-5"], SUPERSEDED),
+        (["* [ ] Proposed", "* [ ] Accepted"], PROPOSED),
+        (["Accepted", "* [ ] Write the guide", "* [x] Tell the team"], IN_FORCE),
         (["* 2024-01-01 Proposed", "* 2024-02-01 Accepted", "* 2024-03-01 Deprecated"], DEPRECATED),
         (["Accepted", "", "The alternatives were weighed and some rejected."], IN_FORCE),
         (
