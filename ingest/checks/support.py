@@ -316,6 +316,11 @@ _UNKNOWN = {
         "support_unreadable",
         "The claim is written in a way that the rules cannot read.",
     ),
+    "long": (
+        Verdict.UNKNOWN,
+        "support_unreadable",
+        "A statement is too long to be held against {name} as one: say it in several sentences.",
+    ),
     "failed": (
         Verdict.UNKNOWN,
         "support_failed",

@@ -18,6 +18,7 @@ from vouchgate.ingest.support.clauses.binding import binding
 from vouchgate.ingest.support.clauses.elsewhere import beside_other_acts
 from vouchgate.ingest.support.clauses.relations import unrelated
 from vouchgate.ingest.support.clauses.roles import exchanged, swapped
+from vouchgate.ingest.support.clauses.signs import labelled, other_sign
 from vouchgate.ingest.support.clauses.subjects import bystander, other_subject, subject_elsewhere
 from vouchgate.ingest.support.clauses.turned import said_elsewhere, says_as_much
 from vouchgate.ingest.support.durations import durations
@@ -91,6 +92,8 @@ def align(text: str, start: int, end: int, source: SourceText) -> Alignment:
     measures["stray"] = float(numbered and _stray(words, wanted, found, _sentences(source, at, span[1])))
     measures["bystander"] = float(bystander(words, place, source.text))
     measures["unrelated"] = float(unrelated(words, place))
+    measures["other_sign"] = float(other_sign(text, words, source.text, place))
+    measures["labelled"] = float(labelled(text, words, missing))
     measures["swapped"] = float(swapped(text, words, source.text, place))
     measures["exchanged"] = float(exchanged(text, words, source.text, place))
     return Alignment(words, wanted, span, missing, absent, measures)

@@ -83,6 +83,11 @@ def qualified(text: str, words: Sequence[Token], place: Sequence[Token], source:
     ):
         reach = _reached(source, place, cues)
         found[name] = float(bool(reach) and _only_within(met, _reached(text, words, own), reach))
+    lows = {token.low for token in place}
+    once = any(
+        token.low in LISTS.former and token.low.endswith("ly") and token.low not in lows for token in words
+    )
+    found["former"] = max(found["former"], float(once))
     mine, others = _passed_over(text, words), _passed_over(source, place)
     found["passed_over"] = float(bool(others) and _only_within(met, mine, others))
     found["framed"] = float(_framed(words, theirs))

@@ -164,6 +164,8 @@ _HEADING = re.compile(
     r"|(?P<over>[^\s#>*+|=~`-][^\n]{1,199})\n(?P<line>=|-|~|\^|\"){3,200}[ \t]{0,20}$)",
     re.MULTILINE,
 )
+# "**Decision:** Logs are kept …", in a record whose parts are paragraphs.
+_LABEL = re.compile(r"^\*\*(?P<label>[^*\n:]{2,40})(?::\*\*|\*\*:)(?=[ \t]{1,4}\S)", re.MULTILINE)
 _NUMBERED = re.compile(r"^(?:adr[-_ ]?)?\[?\d{1,6}\]?[.:)]?(?:\s+[-–—:]\s*|\s+)", re.IGNORECASE)
 _SHOWN = re.compile(r"[^\n]")
 _FENCE = re.compile(r"^ {0,3}(```|~~~)", re.MULTILINE)
@@ -174,8 +176,15 @@ def _headings(text: str) -> Iterator[tuple[_Heading, Part, bool]]:
     part. Those in fenced code are none."""
     fences = _fences(text)
     seen = False
-    for match in _HEADING.finditer(text):
+    labels = [match for match in _LABEL.finditer(text) if _part_of(match["label"]) is not Part.OTHER]
+    if all(_part_of(match["label"]) is not Part.DECISION for match in labels):
+        labels = []
+    for match in sorted((*_HEADING.finditer(text), *labels), key=re.Match.start):
         if bisect_right(fences, match.start()) % 2:
+            continue
+        if match.re is _LABEL:
+            seen = True
+            yield _Heading(match["label"], 7, match.start(), match.end()), _part_of(match["label"]), False
             continue
         name = match["name"] or match["bold"] or match["over"] or ""
         marks = match["marks"]

@@ -35,6 +35,18 @@ _MOST_WORDS = 8  # of a citing phrase on one side
 # them are no words to the rules. More of them than a formula or some pictographs have.
 _ALONE = re.compile(r"(?<![\w'’])[^\W\d_aAI](?!\w)")
 _DISGUISED = 8
+# What became of a thing, where nothing is cited beside it that could be the change: "The decision was changed."
+_CHANGED = re.compile(
+    r"\b(?:is|are|was|were|been|got)\s+(?:\w+\s+)?(?:changed|updated|closed|resolved|fixed|undone|done)\b",
+    re.IGNORECASE,
+)
+_DENYING_SIGN = re.compile(r"!=+|=/=|[≠¬∉∄⊄∅≢]")
+# What a reader sees struck out, or does not see; in code it may be what is spoken of.
+_MARKED = re.compile(
+    r"<!--|(?<![~\w`])~~(?=[^\s~`])|</?(?:del|s|strike)\b[^<>]{0,200}>|<[a-z]{1,10}\s[^<>`]{0,300}=[^<>`]{0,300}>",
+    re.IGNORECASE,
+)
+_CODE = re.compile(r"(`+)[^`]{1,500}\1")
 _BOXES = range(0x2500, 0x2600)  # lines and shapes, of which trees and tables are drawn
 
 
@@ -104,7 +116,8 @@ def said_by(claim: str) -> Said:
         cites = _any_within(places, start, end) and not of_citation
         empty = CITING.pointing if of_citation or _has_predicate(part, words) else CITING.empty
         telling = sum(_tells(word, empty) for word in words)
-        denies = any(word.kind is Kind.FUNCTION and _tells(word, CITING.empty) for word in words)
+        changed = not cites and not of_citation and _CHANGED.search(part) is not None
+        denies = changed or any(word.kind is Kind.FUNCTION and _tells(word, CITING.empty) for word in words)
         if not denies and telling < (_STATES_FROM if cites else 1) and not _ALONE.search(text, start, end):
             pointing.append((start, end))
     told = statements(claim, text)
@@ -124,6 +137,7 @@ def _has_predicate(part: str, words: Sequence[Word]) -> bool:
 
 def _pictures(text: str) -> Iterator[tuple[int, int]]:
     """Runs of signs that are no words and yet say something, to a reader and to a model. A box and a degree do not."""
+    yield from (match.span() for match in _DENYING_SIGN.finditer(text))
     if text.isascii():
         return
     start = -1
@@ -143,6 +157,8 @@ def _is_picture(sign: str) -> bool:
 
 def _is_disguised(text: str) -> bool:
     signs = 0
+    if ("<" in text or "~~" in text) and _MARKED.search(_CODE.sub(" ", text)):
+        return True
     if not text.isascii():
         signs = sum(map(_is_picture, text))
     return signs + len(_ALONE.findall(text)) > _DISGUISED

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from operator import itemgetter
 
+from vouchgate.ingest.language.asserted import without_unsaid
 from vouchgate.ingest.language.sentences import sentences, without_questions
 from vouchgate.ingest.language.terms import Kind, words_of
 from vouchgate.ingest.support.tokens import LISTS, Token, abbreviations, shown_of, token_of, tokens_of
@@ -25,13 +26,13 @@ _TOPIC_ASKED = re.compile(r"\W*(?:how|wh)", re.I)  # "Why does it rain?" names w
 class SourceText:
     """A source as statements are laid over it. Built in time linear in its text.
 
-    What it asks is left out. `title` is what the whole text is about; `given` are words that count as said beside it:
-    the project's own name in the record of a project.
+    What it asks is left out, and what it has and does not say. `title` is what the whole text is about; `given` are
+    words that count as said beside it: the project's own name in the record of a project.
     """
 
     def __init__(self, text: str, title: str = "", given: str = "") -> None:
         title = title if _TOPIC_ASKED.match(title) else without_questions(title)
-        self.text = text = without_questions(text)
+        self.text = text = without_questions(without_unsaid(text))
         self.spans = sentences(text)
         self.words = tuple(words_of(text))
         self.titled = frozenset(

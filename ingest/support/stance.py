@@ -16,13 +16,15 @@ from vouchgate.ingest.claims.source import Held, Stance
 from vouchgate.ingest.claims.statements import Statement, statements
 from vouchgate.ingest.contradictions.match import Contradiction
 from vouchgate.ingest.data import read_data
-from vouchgate.ingest.support.alignment import HALF, Alignment, align
+from vouchgate.ingest.support.alignment import HALF, MOST_TOKENS, Alignment, align
+from vouchgate.ingest.support.clauses.signs import asks
 from vouchgate.ingest.support.qualifiers import universals
 from vouchgate.ingest.support.source_text import SourceText
 from vouchgate.ingest.support.tokens import LISTS, Token, tokens_of
 
 MOST_WORDS = 12  # of a statement that are named as missing
 _CLAUSE = 5  # words of a clause that say something, from which on it is refuted without its sentence
+_OF_SENTENCE = ("crossed", "labelled")  # what no clause shows by itself
 _OF_DENIAL = {"denial", "elsewhere"}  # what is denied of a subject is no act of it
 _OWN_PLACE = 0.6  # of a clause's weight, from which on the place of its sentence is its own
 
@@ -33,6 +35,8 @@ _Laid = tuple[Alignment, float, str]
 VETOES: Mapping[str, str] = {
     "absent_numbers": "number",
     "miscounted": "count",
+    "other_sign": "sign",
+    "labelled": "label",
     "missing_numbers": "far",
     "missing_names": "name",
     "absent_identifiers": "identifier",
@@ -81,12 +85,26 @@ def stances(
             laid[statement.sentence] = _lay(text, start, end, source)
         best = laid[statement.sentence]
         turns = _turns(best[0])
-        if not statement.whole and not best[0].measures.get("crossed"):  # no clause shows that
+        if not statement.whole and not any(map(best[0].measures.get, _OF_SENTENCE)):
             clause = _lay(text, statement.start, statement.end, source)
-            best, turns = _nearer(best, clause), _turns(clause[0]) and len(clause[0].wanted) >= _CLAUSE
+            cut = (
+                len(best[0].statement) >= MOST_TOKENS
+            )  # what of the sentence was not laid over, nobody looked at
+            best = clause if cut else _nearer(best, clause)
+            turns = _turns(clause[0]) and len(clause[0].wanted) >= _CLAUSE
         against = next((c for c in conflicts if statement.start <= c.claim_start < statement.end), None)
-        found.append(_held(statement, tokens, best, against, turns=turns))
+        held = _held(statement, tokens, best, against, turns=turns)
+        if held.stance is not Stance.REFUTES and (unheld := _unheld(text, statement, tokens)):
+            held = held.model_copy(update=unheld)
+        found.append(held)
     return tuple(found)
+
+
+def _unheld(text: str, statement: Statement, tokens: Sequence[Token]) -> dict[str, object]:
+    """What a statement comes to that no source can state: one that asks, and one that is too long to be looked at."""
+    if len(tokens) > MOST_TOKENS:
+        return {"stance": Stance.UNKNOWN, "why": "long"}
+    return {"stance": Stance.SILENT, "why": "asks"} if asks(text[slice(*statement.sentence)]) else {}
 
 
 def _lay(text: str, start: int, end: int, source: SourceText) -> _Laid:

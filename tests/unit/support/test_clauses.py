@@ -58,6 +58,8 @@ def test_a_claim_of_very_many_sentences_is_cut_off_and_nothing_is_lost() -> None
         ("See ADR-3. Keys!", ["See ADR-3."]),
         ("See ADR-3. Not.", ["See ADR-3."]),
         ("See ADR-3. E v e.", ["See ADR-3."]),
+        ("See ADR-3. The decision was changed.", ["See ADR-3."]),
+        ("This was changed in ADR-3.", ["This was changed in ADR-3."]),
     ],
 )
 def test_only_a_sentence_that_cites_can_say_nothing(claim: str, pointing: list[str]) -> None:
@@ -67,6 +69,8 @@ def test_only_a_sentence_that_cites_can_say_nothing(claim: str, pointing: list[s
 def test_signs_that_are_no_words_are_seen() -> None:
     claim = "It is 20 °C ┌─┐ \N{KEY}\N{KEY} (ADR-3) ©"
     assert [claim[start:end] for start, end in said_by(claim).pictures] == ["\N{KEY}\N{KEY}"]
+    claim = "The gate is open != true, and \N{NOT SIGN}(locked) \N{RIGHTWARDS ARROW} shut."
+    assert [claim[start:end] for start, end in said_by(claim).pictures] == ["!=", "\N{NOT SIGN}"]
 
 
 @pytest.mark.parametrize(

@@ -591,3 +591,58 @@ def test_a_span_of_time_is_as_long_as_it_is_however_it_is_written(
     claim: str, source: str, stance: Stance
 ) -> None:
     assert one(claim, source).stance is stance
+
+
+SIGNED = "Sessions live for 24 hours. Uploads have at most 25 MB. The pool has 2 thousand rows. Jobs run < 5 minutes."
+
+
+@pytest.mark.parametrize(
+    ("claim", "stance"),
+    [
+        ("Sessions live for 24 hours.", STATES),
+        ("Sessions live for 24h.", STATES),
+        ("Sessions live for <24 hours.", SPEAKS),
+        ("Sessions live for > 24 hours.", SPEAKS),
+        ("Sessions live for \N{GREATER-THAN OR EQUAL TO}24 hours.", SPEAKS),
+        ("Sessions live for -24 hours.", SPEAKS),
+        ("Sessions live for .24 hours.", SPEAKS),
+        ("Sessions live for 24k hours.", SPEAKS),
+        ("Sessions live for 24bn hours.", SPEAKS),
+        ("Sessions live for v24 hours.", SPEAKS),
+        ("Uploads have <= 25 MB.", STATES),
+        ("Jobs run 5 minutes.", SPEAKS),
+        ("Jobs run less than 5 minutes.", STATES),
+        ("The pool has 2k rows.", STATES),
+    ],
+)
+def test_a_sign_at_a_number_makes_another_one(claim: str, stance: Stance) -> None:
+    found = one(claim, SIGNED)
+    assert found.stance is stance, (found.why, found.score)
+    assert stance is STATES or found.why == "sign"
+
+
+@pytest.mark.parametrize(
+    ("claim", "why"),
+    [
+        ("False: a lease lasts two hours.", "label"),
+        ("Passwords leaked: a lease lasts two hours.", "label"),
+        ("Rejected: a lease lasts two hours, and backups are encrypted.", "label"),
+        ("Formerly, a lease lasted two hours.", "former"),
+        ("Does a lease last two hours?", "asks"),
+        ("Note: a lease lasts two hours.", ""),
+        ("Lease: it lasts two hours.", ""),
+    ],
+)
+def test_what_frames_a_sentence_is_part_of_it(claim: str, why: str) -> None:
+    for found in held(claim):
+        assert (found.stance is STATES, found.why) == (not why, why)
+
+
+def test_a_statement_too_long_to_be_looked_at_is_unknown() -> None:
+    towns = ", ".join(f"Town{number}" for number in range(90))
+    source = f"Parcels go to {towns}. Letters go to Berlin."
+    long = one(f"Parcels go to {towns}, Gotham and Narnia.", source)
+    assert (long.stance, long.why) == (Stance.UNKNOWN, "long")
+    assert one("Letters go to Berlin.", source).stance is STATES
+    clauses = held(f"Parcels go to {towns}, and letters go to Berlin.", source)
+    assert [found.stance for found in clauses] == [Stance.UNKNOWN, STATES]

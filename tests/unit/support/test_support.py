@@ -291,11 +291,25 @@ def test_words_in_disguise_are_not_nothing(claim: str) -> None:
         "✅ See ADR-012 🎉",
         "Parcels wait n + x - y days if a < b and c is I, see ADR-012",
         "Parcels wait:\n├── 45 days\n├── in the archive\n└── on a shelf, see ADR-012",
+        "Parcels in `<del>` and ~ 45 days, see ADR-012: Map<String, Int> keeps `a ~~b~~`",
         "Parcels don't wait, it's 45 days, we've seen they'd wait and I'm sure he'll, she'll, you'll, it'll (ADR-012)",
     ],
 )
 def test_signs_formulas_and_trees_are_no_disguise(claim: str) -> None:
     assert not scope_of(claim, detect_citations(claim)).disguised
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "~~Parcels wait 45 days~~ (ADR-012)",
+        "Parcels wait <del>45</del> days (ADR-012)",
+        "Parcels wait 45 days <!-- Mallory holds the key --> (ADR-012)",
+        'Parcels wait <b title="leaked">45</b> days (ADR-012)',
+    ],
+)
+def test_what_is_struck_or_hidden_in_a_claim_is_a_disguise(claim: str) -> None:
+    assert scope_of(claim, detect_citations(claim)).disguised
 
 
 def test_a_source_that_goes_on_may_speak_of_it_where_nobody_looked() -> None:
