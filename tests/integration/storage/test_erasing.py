@@ -337,7 +337,8 @@ def test_the_commands(
 
     assert "--again" in told("memory", "erase", *database, status=2)
     assert "no list" in told("memory", "erase", "--again", str(tmp_path / "none"), *database, status=2)
-    assert "--owner" in told(*erase[:-4], "--owner", "bob", *database, status=1)
+    assert "one owner must have" not in told(*erase[:-4], "--owner", "bob", *database, status=1)
+    assert "'ann' does not have" in told(*erase[:2], "mem_0", *erase[3:], status=1)
     assert told(*erase, "--dry-run").startswith("Would go: memories 1, items 1, decisions 2, ")
     assert "say --yes" in told(*erase, status=2)
     assert "Gone: memories 1" in told(*erase, "--yes")
