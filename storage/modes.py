@@ -15,7 +15,6 @@ from vouchgate.ingest.claims.log import Action
 from vouchgate.ingest.claims.modes import Mode, ModeSwitch, bearing
 from vouchgate.storage import switches
 from vouchgate.storage.errors import ReadOnly
-from vouchgate.storage.identity import owners
 from vouchgate.storage.identity.owners import SERVICE_OWNER
 from vouchgate.storage.sql import PreparedSelect, among, time_of
 from vouchgate.storage.switches import Kind
@@ -105,10 +104,7 @@ def refuse_read_only(connection: Connection, owner_ids: Collection[str]) -> None
 
 
 def put(connection: Connection, switch: ModeSwitch) -> ModeSwitch:
-    """Notes and logs a switch, in place of the one of its scope and kind before. The caller holds the owner's lock.
-    Raises ValueError for an owner that is not there."""
-    if switch.owner_id and not owners.is_known(connection, switch.owner_id):
-        raise ValueError(f"there is no owner {switch.owner_id!r}")
+    """Notes and logs a switch, in place of the one of its scope and kind before. The caller holds the owner's lock."""
     about: dict[str, Any] = {"owner": switch.owner_id, "agent": switch.agent, "reason": switch.reason}
     if switch.mode is not None:
         action, about = Action.MODE_SET, about | {"mode": switch.mode.value}

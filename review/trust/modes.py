@@ -21,6 +21,7 @@ from vouchgate.review.trust.requeue import Requeue
 from vouchgate.storage import ids, modes
 from vouchgate.storage.claims import unvouched
 from vouchgate.storage.identity import owners
+from vouchgate.storage.identity.memberships import UnknownOwner
 from vouchgate.storage.identity.owners import SERVICE_OWNER
 from vouchgate.storage.queue.capacity import QueueCapacity, QueueFull
 from vouchgate.storage.store import Store
@@ -31,8 +32,12 @@ _AT_ONCE = 50  # memories that one transaction puts before their owner: it holds
 
 
 def switch(store: Store, wanted: ModeSwitch) -> None:
-    """Sets a mode or a stop, at once and for every process. Raises ValueError for an owner that is not there."""
+    """Sets a mode or a stop, at once and for every process. Raises UnknownOwner; to lock an owner's row makes one."""
     owner_id = wanted.owner_id or SERVICE_OWNER
+    if wanted.owner_id:
+        with store.read() as connection:
+            if not owners.is_known(connection, owner_id):
+                raise UnknownOwner
     store.writer.run([owner_id], lambda connection: modes.put(connection, wanted), always=True).result()
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
-from sqlalchemy import Connection, and_, bindparam, select
+from sqlalchemy import Connection, and_, bindparam, or_, select
 
 from vouchgate.ingest.claims.source import SourceReading
 from vouchgate.ingest.claims.standing_rulings import StandingRuling, bearing
@@ -43,7 +43,12 @@ _RULED = (
         _ITEMS.c.owner_id == bindparam("of_owner"),
         _ITEMS.c.status.in_([ReviewStatus.APPROVED.value, ReviewStatus.REJECTED.value]),
         _ITEMS.c.rule == Rule.SPOKEN_OF,
-        _STORED.c.id.is_(None) | (_STORED.c.content == _ITEMS.c.content),
+        or_(
+            _STORED.c.id.is_(None),
+            _STORED.c.decision_id == _ITEMS.c.decision_id,
+            # An edit may leave the words as they are; what was erased has none that tell.
+            and_(_STORED.c.content == _ITEMS.c.content, _STORED.c.content != ""),
+        ),
     )
     .order_by(_ITEMS.c.decided_at.desc())
     .limit(_MOST_READ)

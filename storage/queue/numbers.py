@@ -65,6 +65,9 @@ _LAST_ENDED = (
     select(PENDING)
     .where(PENDING.c.owner_id == bindparam("of_owner"), PENDING.c.decided_at >= bindparam("since"))
     .where(PENDING.c.decided_at.is_not(None))  # what the index is made of
+    .where(
+        PENDING.c.status.in_(list(map(str, ReviewStatus)))
+    )  # nobody cleared what was erased while it waited
     .order_by(PENDING.c.decided_at.desc(), PENDING.c.id.desc())
 )
 _ENDED = _LAST_ENDED.limit(MOST_ENDED).subquery()

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime
 from itertools import groupby
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import computed_field
 from sqlalchemy import Connection, Row, Select, Table, and_, bindparam, func, or_, select, text
@@ -123,7 +123,7 @@ class Ruling(Frozen):
     over the API, or with a command, opens none. `together` is of how many claims the act was that this is one of.
     `in_the_stead_of` is known of votes, the id of a person. `taken_back`: it does not stand any more; of a vote, and of
     a claim that is gone, that is not known. `note`, `memory_id`, `memory_status` and `edited` (stored in words of the
-    reviewer) are as they are now, and of what was taken back None.
+    reviewer) are as they are now, and of what was taken back None; what was erased leaves its ids.
     """
 
     owner_id: str
@@ -147,7 +147,7 @@ class Ruling(Frozen):
     note: str | None
     taken_back: bool | None
     memory_id: str | None
-    memory_status: MemoryStatus | None
+    memory_status: MemoryStatus | Literal["erased"] | None
     retracted_reason: str | None
     edited: bool | None
 

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, Query, Request
 from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 
-from vouchgate.api.base import JsonRoute, caller, owners_in_scope, problem_responses
+from vouchgate.api.base import JsonRoute, caller, owner_refused, owners_in_scope, problem_responses
 from vouchgate.api.problems import ProblemError
 from vouchgate.gate.incoming import owner_for
 from vouchgate.ingest.claims.modes import ModeSwitch
@@ -19,6 +19,7 @@ from vouchgate.review.trust import modes as acts
 from vouchgate.server.state import service_of
 from vouchgate.storage import modes
 from vouchgate.storage.identity import persons
+from vouchgate.storage.identity.memberships import UnknownOwner
 from vouchgate.wire import OwnerId, Wire, WireOut
 
 router = APIRouter(prefix="/v1", route_class=JsonRoute, tags=["operations"])
@@ -82,6 +83,8 @@ async def set_stop(
 
     try:
         await run_in_threadpool(work)
+    except UnknownOwner as error:
+        raise owner_refused(unknown=True) from error
     except ValueError as error:
         raise ProblemError(422, "agent_unknown", str(error)) from error
     return wanted

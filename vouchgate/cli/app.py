@@ -200,7 +200,7 @@ def check(
     like. Without memory_type and source it is a fact that a model made up its mind about.
     Out: one ValidationResult a line, in the same order. Every source counts as granted, every owner as yours.
     """
-    settings = operator.settings_from(
+    settings = operator.settings_for_texts(
         repo=repo,
         policy=policy,
         database_url=database_url,
@@ -270,7 +270,7 @@ def gate_doc(
     Status 0: passed. 1: a claim is false, a citation is broken, or too little is verified. 3: something could not
     be found out. 2: a document cannot be read, or an option makes no sense.
     """
-    settings = operator.settings_from(
+    settings = operator.settings_for_texts(
         repo=repo,
         policy=policy,
         official_paths=official,
@@ -363,7 +363,9 @@ def corroborate(
     "published"?}]}. Out: {"id", "label", "outcome", "why", "groups", "hits", "proof", "verified"}.
     """
     if harvest:
-        settings = operator.settings_from(repo=repo, corpora=corpus, policy=policy, offline=offline or None)
+        settings = operator.settings_for_texts(
+            repo=repo, corpora=corpus, policy=policy, offline=offline or None
+        )
         from vouchgate.cli.lines import harvest as looking
 
         raise typer.Exit(looking.run(file, settings))
@@ -396,7 +398,7 @@ def research(
 
     Exit status 0: something was found. 3: it could not be found out. 2: the command line, or no model.
     """
-    settings = operator.settings_from(repo=repo, corpora=corpus, policy=policy, offline=offline or None)
+    settings = operator.settings_for_texts(repo=repo, corpora=corpus, policy=policy, offline=offline or None)
     from vouchgate.cli.looking import research as command
 
     raise typer.Exit(command.run(question, settings, as_json=as_json, record=record, replay=replay))
@@ -418,6 +420,7 @@ def extract(
     Out: one JSON object for every stretch of the text, in order: {"file", "start", "end", "kind", "reason"?, "text",
     "citations": [{"target", "start", "end"}]}.
     """
+    operator.settings_for_texts()
     from vouchgate.cli.lines.extract import run as command
 
     raise typer.Exit(command(files))
@@ -453,7 +456,7 @@ def verify(
     ADRs and commits are looked up in git, all else over the network. An address that is not safe to ask is
     refused. Without --repo and without a configured repository, the work tree of the current directory is asked.
     """
-    settings = operator.settings_from(repo=repo, policy=policy, offline=offline or None)
+    settings = operator.settings_for_texts(repo=repo, policy=policy, offline=offline or None)
     from vouchgate.cli.looking import verify as command
 
     raise typer.Exit(command.run(citation, settings, as_json=as_json))

@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
 
 from vouchgate.cli.output import USAGE, Failure
 from vouchgate.ingest.data.policy_file import load_policy
+from vouchgate.ingest.language.spelling import did_you_mean
 from vouchgate.settings import Settings, database_to_open
 from vouchgate.storage.dedup.builds import builds
 from vouchgate.storage.disk.check import database_file
 from vouchgate.storage.engine import has_tables, migrate, open_engine, reading
+from vouchgate.storage.identity import owners
+from vouchgate.storage.identity.owners import SERVICE_OWNER
 from vouchgate.storage.store import Store
 
 _MOST_NAMED = 3  # databases beside the one that is not there
+_MOST_OWNERS = 10_000  # whose names a mistyped one is compared with
 
 
 def open_existing(settings: Settings) -> Engine:
@@ -37,6 +41,13 @@ def open_existing(settings: Settings) -> Engine:
         engine.dispose()
         raise
     return engine
+
+
+def refuse_unknown_owner(connection: Connection, owner: str | None) -> None:
+    """Raises Failure for an owner that there is not; None is every owner."""
+    if owner == SERVICE_OWNER or (owner is not None and not owners.is_known(connection, owner)):
+        meant = did_you_mean(owner, owners.names(connection, "", _MOST_OWNERS))
+        raise Failure(f"there is no owner {owner!r}{meant}; vouchgate owners list shows them")
 
 
 def _none_yet(what: str) -> Failure:

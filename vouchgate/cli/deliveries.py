@@ -40,7 +40,7 @@ def show(
     as_json: operator.Json = False,
 ) -> None:
     """Show deliveries, the newest of an owner first."""
-    from vouchgate.cli.database import open_store
+    from vouchgate.cli.database import open_store, refuse_unknown_owner
     from vouchgate.storage.outgoing import deliveries
     from vouchgate.storage.outgoing.deliveries import DeliveryFilter, DeliveryState
 
@@ -54,6 +54,7 @@ def show(
         open_store(operator.settings_from(database_url=database_url)) as store,
         store.read() as connection,
     ):
+        refuse_unknown_owner(connection, owner)
         found = deliveries.search(connection, wanted)
     if as_json:
         for record in found:
@@ -121,7 +122,7 @@ def hand_over(
 
     A sink that no claim has named yet can be given to a token ahead. The owner's log says so.
     """
-    from vouchgate.cli.database import open_store
+    from vouchgate.cli.database import open_store, refuse_unknown_owner
     from vouchgate.gate import deliveries
     from vouchgate.storage.outgoing import sink_consumers
 
@@ -129,9 +130,10 @@ def hand_over(
         raise Failure("give --owner and --sink, or --from", USAGE)
     keys = [] if owner is None else [(owner, _sink_name(sink))]
     with open_store(operator.settings_from(database_url=database_url)) as store:
+        with store.read() as connection:
+            refuse_unknown_owner(connection, owner)
+            listed = sink_consumers.listing(connection)
         if former is not None:
-            with store.read() as connection:
-                listed = sink_consumers.listing(connection)
             keys = [(one.owner_id, one.sink) for one in listed if one.token_id == former]
             if not keys:
                 raise Failure(f"no sink is served by a token {former!r}; vouchgate delivery sinks shows them")

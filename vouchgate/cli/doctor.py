@@ -6,10 +6,12 @@ import json
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from urllib.error import HTTPError
 from urllib.request import ProxyHandler, build_opener
 
-from vouchgate.cli.output import one_line, say
+from vouchgate.cli.output import FAILED, one_line, say
 from vouchgate.client import ApiError, Client, VouchgateError
 from vouchgate.gate.judge import open_entailment
 from vouchgate.ingest.claims.people import Role
@@ -20,7 +22,7 @@ from vouchgate.ingest.sources.git.grounding import RefWriter
 from vouchgate.ingest.sources.web.extractor import Extractor
 from vouchgate.settings import PREFIX, Settings, database_to_open, plain
 from vouchgate.sources.corpora import open_corpora
-from vouchgate.sources.repositories import open_repositories
+from vouchgate.sources.repositories import RepositoryError, open_repositories
 from vouchgate.storage import engine as engines
 from vouchgate.storage.disk.check import check_file, database_file
 from vouchgate.storage.errors import StorageError
@@ -35,27 +37,34 @@ _ADVICE = "Name the repository by its address, where only your reviews write."
 
 def run(settings: Settings) -> int:
     """Says of each corpus and repository whose word counts, and warns where that may be an agent's; then what is
-    missing. Nothing is made or written. Raises RepositoryError, SettingsError or PolicyError for what cannot be used.
-    """
+    missing, and first of that the repositories that cannot be used. Nothing stays of what is fetched. Raises
+    SettingsError or PolicyError for what else cannot be used."""
     policy = load_policy(settings.policy)
     if (model := open_entailment(policy, settings.entailment_model)) is not None:
         say(one_line(f"{settings.entailment_model}: the entailment model can be loaded, and answers."))
         model.close()
-    writers = open_repositories(settings).writers()
+    writers: tuple[RefWriter, ...] = ()
+    steps: list[str] = []
+    with TemporaryDirectory(prefix="vouchgate-doctor-", ignore_cleanup_errors=True) as folder:
+        try:
+            writers = open_repositories(settings.model_copy(update={"mirrors": Path(folder)})).writers()
+        except RepositoryError as error:
+            steps.append(str(error))
     with closing(Extractor()) as extractor, closing(open_corpora(settings, extractor)) as corpora:
         for name in settings.corpora:
             say(one_line(describe_corpus(settings, corpora, name)))
-    if not writers:
+    status = FAILED if steps else 0
+    if not settings.repo:
         say("No repository is configured: no record, file or commit vouches for anything.")
     for writer in writers:
         say(one_line(describe(writer)))
         if (warning := warn(writer)) is not None:
             say(one_line(f"warning: {warning}"))
-    steps = list(missing(settings))
+    steps += missing(settings)
     say("Missing, in the order to mend it:" if steps else "Nothing is missing.")
     for number, step in enumerate(steps, 1):
         say(one_line(f"{number}. {step}"))
-    return 0
+    return status
 
 
 def missing(settings: Settings) -> Iterator[str]:

@@ -86,12 +86,15 @@ def verify(owner: Owner = None, database_url: operator.DatabaseUrl = None) -> No
     Every active memory and every waiting item must be found by each of its keys, and nothing else may be in it.
     Prints the first faults; the exit status is 1 when there is one. The service may go on meanwhile.
     """
-    from vouchgate.cli.database import open_store
+    from vouchgate.cli.database import open_store, refuse_unknown_owner
     from vouchgate.storage.dedup import upkeep
 
     settings = operator.settings_from(database_url=database_url)
-    with open_store(settings) as store, Progress("rows and items looked at") as progress:
-        checked = upkeep.verify(store, owner, lambda so_far: progress(so_far.rows + so_far.items))
+    with open_store(settings) as store:
+        with store.read() as connection:
+            refuse_unknown_owner(connection, owner)
+        with Progress("rows and items looked at") as progress:
+            checked = upkeep.verify(store, owner, lambda so_far: progress(so_far.rows + so_far.items))
     _show(checked)
     if checked.faults:
         complain(f"the dedup index has {checked.faults:,} faults; run `vouchgate index repair`")
@@ -107,13 +110,15 @@ def repair(owner: Owner = None, database_url: operator.DatabaseUrl = None) -> No
     """
     import logging
 
-    from vouchgate.cli.database import open_store
+    from vouchgate.cli.database import open_store, refuse_unknown_owner
     from vouchgate.storage.dedup import upkeep
     from vouchgate.storage.dedup.upkeep import FaultKind
     from vouchgate.workers.word_index import rebuild
 
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     with open_store(operator.settings_from(database_url=database_url)) as store:
+        with store.read() as connection:
+            refuse_unknown_owner(connection, owner)
         with Progress("rows and items looked at") as progress:
             mended, left = upkeep.repair(store, owner, lambda so_far: progress(so_far.rows + so_far.items))
         with Progress("memories in the similar index") as progress:

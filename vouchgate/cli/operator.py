@@ -71,6 +71,16 @@ def settings_from(**flags: object) -> Settings:
     return load_settings(os.environ, **flags)
 
 
+def settings_for_texts(**flags: object) -> Settings:
+    """As `settings_from`, for a command that looks for citations: of all kinds that this installation has, from now on.
+    Raises SettingsError."""
+    from vouchgate.sources.plugins import install_kinds
+
+    settings = settings_from(**flags)
+    install_kinds(settings)
+    return settings
+
+
 def word(text: str, kind: type[E], option: str) -> E:
     """The member of an enum that a word names; a usage error that lists the known ones otherwise."""
     return _one_of(text, {member.value: member for member in kind}, option)

@@ -120,8 +120,11 @@ def without_none(parameters: Parameters) -> Parameters:
     return {name: value for name, value in parameters.items() if value is not None}
 
 
-def path_id(value: str, what: str) -> str:
-    """An id that can stand in a path. Any other names nothing, and is answered as an unknown one would be."""
+def path_id(value: object, what: str) -> str:
+    """An id that can stand in a path. Any other names nothing, and is answered as an unknown one would be; so is None,
+    the `queue_id` of what does not wait."""
+    if not isinstance(value, str):
+        raise ApiError(404, "not_found", f"There is no such {what}: an id is a text, not {value!r:.50}.")
     if not _ID.fullmatch(value):
         raise ApiError(404, "not_found", f"There is no such {what}.")
     return value

@@ -40,7 +40,8 @@ def open_repositories(
                 mirror.prepare()
     problems = source.unusable() if needed else ()
     if problems:
-        raise RepositoryError(f"{' '.join(problems)} Give --repo the top directory of a git work tree.")
+        wanted = "Give --repo the top directory of a git work tree, or an address that can be fetched here."
+        raise RepositoryError(f"{' '.join(problems)} {wanted}")
     return source
 
 

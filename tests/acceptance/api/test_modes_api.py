@@ -146,6 +146,8 @@ def test_a_stop_counts_at_once_for_an_agent_an_owner_or_all(site: Site, owner: s
     assert agent.get("/v1/memories", params={"user_id": owner}).status_code == 200
     is_problem(reviewer.post("/v1/stops", json=stop | {"user_id": other}), 403)
     is_problem(reviewer.post("/v1/stops", json=stop | {"agent": "nobody"}), 422, "agent_unknown")
+    anybody, nobody = site.caller(site.token(Role.ADMIN, any_owner=True)[1]), site.owner()
+    is_problem(anybody.post("/v1/stops", json={"reason": "slip", "user_id": nobody}), 403, "owner_unknown")
     assert [each["stopped"] for each in reviewer.get("/v1/modes").json()["items"]] == [True]
     assert reviewer.post("/v1/stops", json=stop | {"stopped": False}).status_code == 200
     submit(agent, two | {"user_id": owner}, 202)

@@ -73,6 +73,7 @@ def test_an_address_and_a_bare_repository_are_written_by_who_may_push(
         "/bare.git: who writes main in this directory vouches.",
         "file:///origin: who writes main there vouches.",
     ]
+    assert not (tmp_path / "vouchgate-mirrors").exists()
     assert found[2:] == [
         "warning: file:///origin is on this machine: an agent that commits there vouches for itself."
     ]
@@ -80,8 +81,13 @@ def test_an_address_and_a_bare_repository_are_written_by_who_may_push(
 
 def test_nothing_configured_and_nothing_usable_are_said(tmp_path: Path, origin: TestRepository) -> None:
     assert lines(tmp_path) == ["No repository is configured: no record, file or commit vouches for anything."]
-    done = cli("doctor", "--repo", tmp_path, cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (1, b"")
+    named = {"VOUCHGATE_URL": NOBODY, "VOUCHGATE_MIRROR_FILES": "true"}
+    done = cli("doctor", "--repo", tmp_path, "--repo", f"file://{tmp_path}/gone", cwd=tmp_path, env=named)
+    said = done.stdout.decode().splitlines()
+    assert (done.returncode, said[0]) == (1, MISSING)
+    unusable, service, token = said[1:]
+    assert "gone could not be fetched. Give --repo the top directory of a git work tree, or an" in unusable
+    assert (unusable[:2], service[:2], token[:2]) == ("1.", "2.", "3.")
 
 
 def test_a_corpus_is_counted_and_said_to_vouch_when_it_is_official(tmp_path: Path) -> None:

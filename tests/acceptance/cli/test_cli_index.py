@@ -73,6 +73,7 @@ def test_status_verify_and_repair(filled: str, tmp_path: Path) -> None:
     store.writer.run([], lambda c: c.execute(delete(KEYS).where(KEYS.c.item_id == lost))).result()
     store.writer.run([], lambda c: c.execute(insert(KEYS), stray)).result()
     store.writer.run([], lambda c: c.execute(delete(similar.TABLE))).result()
+    waiting(store, "The barn is dry", owner_id="cid")
     store.close()
 
     broken = run(filled, "index", "verify", folder=tmp_path)

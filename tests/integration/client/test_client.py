@@ -196,9 +196,11 @@ def test_reading(client: Client) -> None:
     assert client.evidence(ids[1]) == verdict.evidence
 
 
-@pytest.mark.parametrize("unknown", ["mem_" + "0" * 32, "", "..", "../decisions/x", "a/b", "mem_\n", "é"])
-def test_an_unknown_id_is_not_found(client: Client, unknown: str) -> None:
-    for read in (client.memory, client.evidence, client.decision):
+@pytest.mark.parametrize(
+    "unknown", ["mem_" + "0" * 32, "", "..", "../decisions/x", "a/b", "mem_\n", "é", None, 7]
+)
+def test_an_unknown_id_is_not_found(client: Client, unknown: Any) -> None:
+    for read in (client.memory, client.evidence, client.decision, client.receipt, client.pending_claim):
         with pytest.raises(ApiError) as caught:
             read(unknown)
         assert (caught.value.status, caught.value.code) == (404, "not_found")

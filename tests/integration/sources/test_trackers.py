@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.web import Answer, Asked, WebServer, web_server
+from vouchgate.cli.app import run
 from vouchgate.ingest.citations import detect_citations
 from vouchgate.ingest.citations.detection import install
 from vouchgate.ingest.claims.source import Found, Missing, SourceReading, Unreachable
@@ -115,6 +116,37 @@ def test_linear_says_by_an_empty_list_that_there_is_none(site: WebServer) -> Non
     assert isinstance(linear(site, {"data": {"issues": {"nodes": []}}}), Missing)
     for document, status in (({"errors": [{"message": "x"}], "data": None}, 200), ({}, 200), ({}, 404)):
         assert isinstance(linear(site, document, status), Unreachable)
+
+
+def test_every_command_that_reads_texts_knows_tickets_before_it_reads(
+    site: WebServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsysbinary: pytest.CaptureFixture[bytes],
+) -> None:
+    ticket = TICKET | {"fields": {"summary": "Kiln", "description": "The kiln cools for 90 minutes."}}
+    site.routes[JIRA_PATH] = Answer(json.dumps(ticket), 200, JSON)
+    site.routes[JIRA_PATH.replace("12", "99")] = Answer("{}", 404, JSON)
+    document = "The kiln cools for 20 minutes, as OPS-12 says.\n\nThe kiln is red, as OPS-99 says.\n"
+    (tmp_path / "doc.md").write_text(document, "utf-8")
+    settings = {"JIRA_URL": site.url, "JIRA_PROJECTS": "OPS", "ALLOW_NETWORKS": "127.0.0.0/8"}
+    for name, value in settings.items():
+        monkeypatch.setenv(f"VOUCHGATE_{name}", value)
+    monkeypatch.chdir(tmp_path)
+
+    def said(*words: str) -> tuple[int, list[dict[str, Any]]]:
+        install(())  # as in a process of its own
+        status = run(words)
+        return status, [json.loads(line) for line in capsysbinary.readouterr().out.splitlines()]
+
+    _, blocks = said("extract", "doc.md")
+    assert [cited["target"] for block in blocks for cited in block["citations"]] == ["OPS-12", "OPS-99"]
+    status, readings = said("verify", "--json", "OPS-12", "OPS-99")
+    assert (status, [each["verdict"] for each in readings]) == (1, ["exists", "missing"])
+    install(())
+    assert run(["gate-doc", "doc.md", "--format", "json", "--fail-on", "false,broken"]) == 1
+    (checked,) = json.loads(capsysbinary.readouterr().out)["documents"]
+    assert [claim["verdict"] for claim in checked["claims"]] == ["FALSE", "BROKEN_CITATION"]
 
 
 def test_without_settings_nothing_is_a_ticket() -> None:

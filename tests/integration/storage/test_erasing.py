@@ -6,10 +6,11 @@ import json
 import sqlite3
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, text, update
 
 from tests.claims import NOW, examined, policy, submission_of
 from tests.conftest import Postgresql
@@ -23,6 +24,7 @@ from vouchgate.ingest.claims.log import Action
 from vouchgate.ingest.claims.people import Principal, Role
 from vouchgate.ingest.claims.source import Found, Standing
 from vouchgate.ingest.policy import DocumentPolicy, Policy
+from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.support.texts import pack
 from vouchgate.review.answers import Approved, NotFound, Rejected
 from vouchgate.review.ending.erasing import (
@@ -33,10 +35,12 @@ from vouchgate.review.ending.erasing import (
     EraseRefused,
     Erasing,
 )
+from vouchgate.review.numbers import NumbersCounter
 from vouchgate.review.vouching.owner_rules import parse
 from vouchgate.service import open_service
 from vouchgate.settings import Settings
 from vouchgate.storage.claims import decisions, memories, source_cache
+from vouchgate.storage.claims.sayings import load_records
 from vouchgate.storage.claims.submit import Decided
 from vouchgate.storage.engine import open_engine
 from vouchgate.storage.erasing import listed, scrub, tombstones
@@ -44,7 +48,8 @@ from vouchgate.storage.errors import StoreBusy
 from vouchgate.storage.log import chain
 from vouchgate.storage.log.data.walk import Walk
 from vouchgate.storage.outgoing import deliveries
-from vouchgate.storage.queue import audits, documents
+from vouchgate.storage.queue import audits, documents, pending, rulings
+from vouchgate.storage.queue.rulings import RulingFilter
 from vouchgate.storage.store import Store
 from vouchgate.workers.word_index import take_in
 
@@ -182,6 +187,10 @@ def test_everything_that_came_of_a_claim_goes(
         assert queue_of(store).decision_of(near) is not None
     assert stone is not None
     assert (stone.basis, stone.by, stone.at) == (BASIS, RITA.id, NOW)
+    with store.read() as connection:
+        ((ruling,),) = rulings.walk(connection, RulingFilter())
+    assert (ruling.what, ruling.item_id, ruling.memory_id) == ("approved", item_id, memory_id)
+    assert (ruling.memory_status, ruling.note) == ("erased", None)
     assert "memory.erased" in [entry.action for entry in history(store)]
 
     # Whoever got it is told, with its id; then the address of it is gone as well.
@@ -239,6 +248,28 @@ def test_a_waiting_item_and_a_blocked_claim_are_erased_too_and_some_are_not(
     assert walked(store) == []
     with store.read() as connection:
         assert connection.execute(text("SELECT pending FROM owner WHERE owner_id = 'ann'")).scalar_one() == 0
+        numbers = NumbersCounter().numbers_of(connection, ["ann"], NOW)
+    assert (numbers.waiting.items, numbers.total.queued, numbers.total.cleared) == (0, 1, 0)
+    assert numbers.median_cleared_seconds is None
+
+
+@pytest.mark.on("sqlite")
+def test_what_was_stored_in_other_words_never_shows_that_its_agent_was_right(
+    store: Store, tmp_path: Path
+) -> None:
+    store.save_policy(policy(), NOW)
+    queue, right = queue_of(store), list[int]()
+    for content, edited in (("The attic is dry.", None), (SECRET, examined("The cellar is damp."))):
+        item = waiting(store, content)
+        spoken_of = update(pending.TABLE).where(pending.TABLE.c.id == item.id).values(rule=Rule.SPOKEN_OF)
+        store.writer.run((), partial(Connection.execute, statement=spoken_of)).result()
+        assert isinstance(queue.approve(RITA, item.id, version=1, edited=edited, now=NOW), Approved)
+        for _ in range(2):
+            with store.read() as connection:
+                right.append(sum(each.right for each in load_records(connection, "ann").values()))
+            erasing = Erasing(store, policy(), path=tmp_path / "list.jsonl")
+            erasing.erase(["ann"], [item.id], BASIS, BY_OPERATOR, NOW)
+    assert right == [1, 1, 1, 1]
 
 
 @pytest.mark.on("sqlite")
@@ -306,7 +337,8 @@ def test_the_commands(
 
     assert "--again" in told("memory", "erase", *database, status=2)
     assert "no list" in told("memory", "erase", "--again", str(tmp_path / "none"), *database, status=2)
-    assert "--owner" in told(*erase[:-4], "--owner", "bob", *database, status=1)
+    assert "one owner must have" not in told(*erase[:-4], "--owner", "bob", *database, status=1)
+    assert "'ann' does not have" in told(*erase[:2], "mem_0", *erase[3:], status=1)
     assert told(*erase, "--dry-run").startswith("Would go: memories 1, items 1, decisions 2, ")
     assert "say --yes" in told(*erase, status=2)
     assert "Gone: memories 1" in told(*erase, "--yes")

@@ -12,6 +12,8 @@ from sqlalchemy import text
 
 from tests.claims import examined, submission_of
 from tests.conftest import THRESHOLD
+from tests.reviews import everything
+from vouchgate.cli.app import run
 from vouchgate.ingest.claims.claim import Source
 from vouchgate.ingest.claims.log import Action
 from vouchgate.ingest.claims.people import Membership, Person, Principal, Role
@@ -99,6 +101,41 @@ def test_naming_an_owner_makes_none(store: Store) -> None:
     assert not end(store, "nobody", ann.id, Role.REVIEWER)
     with store.read() as connection:
         assert owners.names(connection, "", 10) == []
+
+
+@pytest.mark.on("sqlite")
+@pytest.mark.parametrize(
+    "command",
+    [
+        "stop --reason slip",
+        "resume --reason slip",
+        "mode set read_only --reason slip",
+        "mode review-unvouched",
+        "log verify",
+        "audit reviews",
+        "numbers",
+        "impact ADR-1",
+        "policy show --at 2026-03-01",
+        "policy test now",
+        "member list",
+        "delivery list",
+        "delivery hand-over --sink graph --to {any_owner}",
+        "index verify",
+        "index repair",
+    ],
+)
+def test_a_mistyped_owner_is_refused_by_every_command_and_made_by_none(
+    store: Store, database_url: str, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    agent, _ = token(store, Role.AGENT, any_owner=True)
+    memberships.create_owner(store, "acme", actor="operator", now=NOW)
+    before = everything(store)
+    words = [*command.format(any_owner=agent.id).split(), "--database-url", database_url]
+    for named, meant in (("acne", " (did you mean acme?)"), ("", "")):
+        assert run([*words, "--owner", named]) == 1
+        told = capsys.readouterr()
+        assert (told.out, f"there is no owner '{named}'{meant};" in told.err) == ("", True), told
+    assert everything(store) == before
 
 
 @pytest.mark.on("sqlite")

@@ -11,7 +11,7 @@ import typer
 from vouchgate.cli import operator
 from vouchgate.cli.identity.people import open_people
 from vouchgate.cli.identity.tokens import ACTOR
-from vouchgate.cli.output import Failure, hint, one_line, say, show_table, write_json
+from vouchgate.cli.output import hint, one_line, say, show_table, write_json
 
 if TYPE_CHECKING:
     from vouchgate.ingest.claims.modes import Mode
@@ -81,18 +81,16 @@ def review_unvouched(
     database_url: operator.DatabaseUrl = None,
 ) -> None:
     """Put what was let through before its owner, as far as the queue has room."""
-    from vouchgate.cli.database import open_store
+    from vouchgate.cli.database import open_store, refuse_unknown_owner
     from vouchgate.ingest.checks.hedge import HedgeDetector
     from vouchgate.ingest.data.policy_file import load_policy
     from vouchgate.review.trust import modes
-    from vouchgate.storage.identity import owners
 
     settings = operator.settings_from(policy=policy, database_url=database_url)
     loaded, now = load_policy(settings.policy), datetime.now(UTC)
     with open_store(settings) as store:
         with store.read() as connection:
-            if not owners.is_known(connection, owner):
-                raise Failure(f"there is no owner {owner!r}; vouchgate owners list shows them")
+            refuse_unknown_owner(connection, owner)
         store.save_policy(loaded, now)
         detector = HedgeDetector(loaded.lexicon)
         done = modes.review_unvouched(store, owner, policy=loaded, detector=detector, by=ACTOR, now=now)
@@ -144,16 +142,16 @@ def _switch(
     mode: Mode | None = None,
     stopped: bool | None = None,
 ) -> None:
+    from vouchgate.cli.database import refuse_unknown_owner
     from vouchgate.ingest.claims.modes import ModeSwitch
     from vouchgate.ingest.claims.people import Role
     from vouchgate.review.trust import modes
     from vouchgate.storage.identity import persons
 
     with open_people(database_url) as store:
-        who = ""
-        if agent is not None:
-            with store.read() as connection:
-                who = persons.member_id(connection, agent, Role.AGENT)
+        with store.read() as connection:
+            refuse_unknown_owner(connection, owner)
+            who = "" if agent is None else persons.member_id(connection, agent, Role.AGENT)
         switch = ModeSwitch(
             owner_id=owner or "",
             agent=who,

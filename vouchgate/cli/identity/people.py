@@ -276,9 +276,11 @@ def list_members(
     as_json: operator.Json = False,
 ) -> None:
     """Show who has which role for whom. Tokens for any owner are not among them: see `token list`."""
+    from vouchgate.cli.database import refuse_unknown_owner
     from vouchgate.storage.identity import memberships, persons, tokens
 
     with open_people(database_url) as store, store.read() as connection:
+        refuse_unknown_owner(connection, owner)
         scope, now = None if owner is None else frozenset({owner}), datetime.now(UTC)
         found = memberships.of_owners(connection, scope, now)
         names = {one.id: one.name for one in persons.listing(connection)}

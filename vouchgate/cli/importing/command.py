@@ -101,7 +101,7 @@ def import_(
     from vouchgate.importing.rows import KNOWN, Defaults
     from vouchgate.ingest.claims.claim import MemoryType, Source
 
-    settings = operator.settings_from(
+    settings = operator.settings_for_texts(
         database_url=database_url,
         repo=repo,
         policy=policy,

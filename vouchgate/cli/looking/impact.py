@@ -13,7 +13,7 @@ import typer
 
 from vouchgate.cli import operator
 from vouchgate.cli.identity.tokens import ACTOR
-from vouchgate.cli.output import FAILED, Failure, complain, one_line, say, write_json
+from vouchgate.cli.output import FAILED, complain, one_line, say, write_json
 
 if TYPE_CHECKING:
     from vouchgate.ingest.claims.impact import Impact
@@ -40,14 +40,13 @@ def register(app: typer.Typer) -> None:
 @contextmanager
 def _opened(settings: Settings, owner: str | None) -> Iterator[tuple[Store, list[str]]]:
     """The store, and the owners that are meant. Raises Failure for one that there is not."""
-    from vouchgate.cli.database import open_store
+    from vouchgate.cli.database import open_store, refuse_unknown_owner
     from vouchgate.cli.looking.numbers import all_owners
 
     with open_store(settings) as store:
         with store.read() as connection:
-            named = [each for each in all_owners(connection) if owner in (None, each)]
-        if owner is not None and not named:
-            raise Failure(f"there is no owner {owner!r}; vouchgate owners list shows them")
+            refuse_unknown_owner(connection, owner)
+            named = list(all_owners(connection)) if owner is None else [owner]
         yield store, named
 
 
@@ -66,7 +65,7 @@ def impact(
     """
     from vouchgate.review.trust.impact import impact_of
 
-    with _opened(operator.settings_from(database_url=database_url), owner) as (store, owners):
+    with _opened(operator.settings_for_texts(database_url=database_url), owner) as (store, owners):
         now = datetime.now(UTC)
         every = [impact_of(store, each, source, now, after=after, limit=limit) for each in owners]
     found = [one for one in every if any(one.counts.values())]
@@ -99,7 +98,7 @@ def recheck(*, source: Named, owner: Owner = None, database_url: operator.Databa
     """Have the sources of all that rests on this one read again now, by the running service."""
     from vouchgate.review.trust import impact as acts
 
-    with _opened(operator.settings_from(database_url=database_url), owner) as (store, owners):
+    with _opened(operator.settings_for_texts(database_url=database_url), owner) as (store, owners):
         due = sum(acts.recheck(store, each, source, datetime.now(UTC)) for each in owners)
     say(f"{due} to be looked at again now.")
 
@@ -120,7 +119,7 @@ def retract(
     from vouchgate.ingest.data.policy_file import load_policy
     from vouchgate.review.trust.impact import propose_retraction
 
-    settings = operator.settings_from(database_url=database_url, policy=policy)
+    settings = operator.settings_for_texts(database_url=database_url, policy=policy)
     rules, now, full = load_policy(settings.policy), datetime.now(UTC), False
     with _opened(settings, owner) as (store, owners):
         for each in owners:

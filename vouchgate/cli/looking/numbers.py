@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 
 from sqlalchemy import Connection
 
-from vouchgate.cli.database import open_store
-from vouchgate.cli.output import Failure, one_line, say, show_table, write_json
+from vouchgate.cli.database import open_store, refuse_unknown_owner
+from vouchgate.cli.output import one_line, say, show_table, write_json
 from vouchgate.review.numbers import Numbers, NumbersCounter
 from vouchgate.review.pages.numbers import COLUMNS, numbers_view
 from vouchgate.settings import Settings
@@ -22,8 +22,7 @@ def run(settings: Settings, *, owner: str | None, days: int, as_json: bool) -> i
     """The figures of one owner, or of all together. Raises Failure for an owner that there is not."""
     now = datetime.now(UTC)
     with open_store(settings) as store, store.browse() as connection:
-        if owner is not None and not owners.is_known(connection, owner):
-            raise Failure(f"there is no owner {owner!r}; vouchgate owners list shows them")
+        refuse_unknown_owner(connection, owner)
         named = list(all_owners(connection)) if owner is None else [owner]
         numbers = NumbersCounter().numbers_of(connection, named, now, days)
     if as_json:

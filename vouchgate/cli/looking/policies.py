@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from vouchgate.cli.database import open_store
+from vouchgate.cli.database import open_store, refuse_unknown_owner
 from vouchgate.cli.output import Failure, one_line, say, show_table, write_json
 from vouchgate.cli.progress import Progress
 from vouchgate.ingest.data.policy_file import load_policy
@@ -20,7 +20,6 @@ from vouchgate.review.trust.in_force import in_force
 from vouchgate.settings import Settings
 from vouchgate.storage import policies
 from vouchgate.storage.claims import decisions
-from vouchgate.storage.identity import owners
 from vouchgate.storage.store import Store
 
 NOW = "now"
@@ -35,6 +34,7 @@ def show(settings: Settings, digest: str | None, at: datetime | None, owner: str
             write_policy(kept(store, digest or ""))
             return 0
         with store.browse() as connection:
+            refuse_unknown_owner(connection, owner)
             found = in_force(connection, at, None if owner is None else frozenset({owner}))
         policy = None if found.policy_digest is None else store.load_policy(found.policy_digest)
     document = found.model_dump(mode="json") | {"policy": policy and json.loads(policy.document)}
@@ -104,8 +104,7 @@ def test(settings: Settings, other: str, *, since: datetime | None, owner: str |
     policy = named(settings, other)
     tester = Backtester(policy, lambda digest: None)
     with open_store(settings) as store, store.browse() as connection:
-        if owner is not None and not owners.is_known(connection, owner):
-            raise Failure(f"there is no owner {owner!r}; vouchgate owners list shows them")
+        refuse_unknown_owner(connection, owner)
         tester.load = store.load_policy
         total = decisions.count(connection, owner, since)
         with Progress("decisions made again") as progress:

@@ -11,11 +11,10 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from vouchgate.cli.database import open_store
+from vouchgate.cli.database import open_store, refuse_unknown_owner
 from vouchgate.cli.output import USAGE, Failure, write_line
 from vouchgate.review.rules import Act, is_allowed
 from vouchgate.settings import Settings
-from vouchgate.storage.identity import owners as known_owners
 from vouchgate.storage.identity import tokens
 from vouchgate.storage.log.reads import note_read
 from vouchgate.storage.queue import rulings
@@ -72,8 +71,7 @@ def scope(
     given; then it is in the log `what` an auditor read. Raises Failure for an owner that there is not, or that the
     token does not act for."""
     for owner in named:
-        if not known_owners.is_known(connection, owner):
-            raise Failure(f"there is no owner {owner!r}; vouchgate owners list shows them")
+        refuse_unknown_owner(connection, owner)
     wanted = frozenset(named) or None
     if settings.token is None:
         return wanted

@@ -46,9 +46,11 @@ def log_verify(
     row. The service may go on meanwhile.
     The exit status is 1 when anything is found.
     """
-    from vouchgate.cli.database import open_store
+    from vouchgate.cli.database import open_store, refuse_unknown_owner
 
     with open_store(operator.settings_from(database_url=database_url)) as store:
+        with store.read() as connection:
+            refuse_unknown_owner(connection, owner)
         if not verify_log(store, owner, data=data, as_json=as_json):
             raise typer.Exit(FAILED)
 

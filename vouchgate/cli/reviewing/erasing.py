@@ -80,14 +80,14 @@ def memory_erase(
             say(f"Erased again: {erasing.again(datetime.now(UTC), again)}.")
             return
         found = _answer(erasing, settings, ids or [], basis, owner, dry_run=True)
-        _show(found, "Would go")
+        _show(found, "Would go", owner)
         if dry_run:
             return
         if not yes:
             if not sys.stdin.isatty():
                 raise Failure("nothing brings it back: say --yes, or --dry-run first", USAGE)
             typer.confirm("Nothing brings it back. Erase it?", abort=True)
-        _show(_answer(erasing, settings, ids or [], basis, owner, dry_run=False), "Gone")
+        _show(_answer(erasing, settings, ids or [], basis, owner, dry_run=False), "Gone", owner)
 
 
 def _answer(
@@ -104,7 +104,7 @@ def _answer(
     return erasing.by_owner(principal, ids, basis, now, dry_run=dry_run)
 
 
-def _show(answer: Answer, verb: str) -> None:
+def _show(answer: Answer, verb: str, owner: str | None) -> None:
     """Raises Failure for what was not done."""
     from vouchgate.review.ending.erasing import EraseAsked, Erased, ErasedBefore, EraseRefused
 
@@ -121,6 +121,8 @@ def _show(answer: Answer, verb: str) -> None:
             raise Failure(f"nothing is left of it. {tombstone}".rstrip("."))
         case EraseRefused(_, message):
             raise Failure(message.rstrip("."))
+        case _ if owner is not None:
+            raise Failure(f"the owner {owner!r} does not have all of this: look at the ids, and at --owner")
         case _:
             raise Failure(
                 "one owner must have all of these, and you must be that owner or name it with --owner"
