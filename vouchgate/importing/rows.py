@@ -32,7 +32,7 @@ KNOWN = Fields()
 # From when on its own store takes it for no longer true: Zep's edges, mem0.
 _END_FIELDS = ("invalid_at", "expired_at", "expiration_date")
 # Who saved it, or under which key: shown beside an echo.
-_ORIGIN_FIELDS = ("agent_id", "agent", "run_id", "session_id", "thread_id", "namespace", "key")
+ORIGIN_FIELDS = ("agent_id", "agent", "run_id", "session_id", "thread_id", "namespace", "key")
 _SHAPE = 40  # fields of a row that are described
 _NAME_WORDS = 8  # of a subject; more are a sentence
 _VERBS = re.compile(
@@ -126,7 +126,7 @@ def parse_row(place: str, fields: Mapping[str, Any], known: Fields = KNOWN) -> I
     listed = _taken(rest, known.citations, list)
     # What is named in a text ("src/a.py:12 - the retry") is a citation each, and the text is metadata.
     told = _taken(rest, known.citations, str, keep=True) if listed is None else None
-    origin = next((str(rest[key]) for key in _ORIGIN_FIELDS if isinstance(rest.get(key), str | int)), None)
+    origin = next((str(rest[key]) for key in ORIGIN_FIELDS if isinstance(rest.get(key), str | int)), None)
     row = ImportRow(
         place=place,
         content=content,
