@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -162,6 +163,26 @@ def test_csv_is_read_row_by_row_and_a_bad_row_spoils_no_other(tmp_path: Path) ->
     assert told(read(tmp_path / "b.csv", huge))[-1] == ("line 4", "fine")
     assert told(read(tmp_path / "c.tsv", "text\ttag\nTea, at four\tx\n")) == [("line 2", "Tea, at four")]
     assert read(tmp_path / "d.csv", "") == []
+
+
+def test_an_open_quotation_takes_its_own_row_alone(tmp_path: Path) -> None:
+    """Each line is a row or told, and none is read more than some times."""
+    lines = [f"Tea of day {number} is at four,x" for number in range(2, 50)]
+    lines[8] = lines[8].replace("Tea", '"Tea')
+    lines[20] = '"Tea is\nat ""four""",x'
+    lines[30] = lines[30].replace(",x", ',"x')
+    rows = told(read(tmp_path / "a.csv", "text,tag\n" + "\n".join(lines) + "\n"))
+    assert len(rows) == len(lines)
+    bad = [(place, text) for place, text in rows if text.startswith("!")]
+    assert [place for place, _ in bad] == ["line 10", "line 33"]
+    assert ("line 22", 'Tea is\nat "four"') in rows
+    assert rows[-1] == ("line 50", "Tea of day 49 is at four")
+    # Each of these lines is open at its end, whether it began so or not: all of them could be one row.
+    started = time.perf_counter()
+    rows = told(read(tmp_path / "b.csv", "text,tag\n" + 'a","\n' * 20_000))
+    assert [place for place, _ in rows] == [f"line {number}" for number in range(2, 20_002)]
+    assert all(text.startswith("! is no row of CSV") for _, text in rows)
+    assert time.perf_counter() - started < 10  # some 0.5 s; each line with all behind it took hours
 
 
 def test_a_value_of_parquet_that_python_has_not_spoils_its_own_row_at_most(tmp_path: Path) -> None:
