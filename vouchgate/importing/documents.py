@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from vouchgate.documents.beside import is_itself, path_in, with_files_beside
@@ -20,18 +21,43 @@ from vouchgate.ingest.documents import (
 from vouchgate.ingest.documents.classify import asserts
 from vouchgate.ingest.documents.verdict import cited_by
 
+# At the top of each report of an audit, by which it is told from a memory.
+REPORT_MARK = "<!-- A report of vouchgate, and no memory -->"
+_MARKED = re.compile(rb"\s*(?:<!doctype html>\s*)?" + re.escape(REPORT_MARK.encode()))
+_MARKED_BYTES = 200  # in which it stands
 _ORIGIN_CHARACTERS = 80
 # What no agent takes for a memory. Orders, opinions and questions it does: "Never push on Fridays" is what such a file
 # is kept for, and an order to a model is what an audit looks for.
 _NO_MEMORY = frozenset({Reason.HEADING, Reason.CODE})
 
 
-def folder_rows(folder: Path, root: Path | None) -> Iterator[ImportRow | BadRow]:
-    """What the documents in a folder say; each is called by its path from there."""
+def is_report(head: bytes) -> bool:
+    """Whether a document that begins so is a report of an audit: it has the sentences of the memory in it."""
+    return _MARKED.match(head[:_MARKED_BYTES]) is not None
+
+
+def split_reports(folder: Path) -> tuple[list[Path], list[Path]]:
+    """The documents in a folder that are memories, and those that are reports of an audit."""
+    memories, reports = list[Path](), list[Path]()
     for file in documents_in(folder):
-        name = (
-            file.relative_to(folder).as_posix().encode(errors="replace").decode()
-        )  # which need not be UTF-8
+        try:
+            with file.open("rb") as stream:
+                report = is_report(stream.read(_MARKED_BYTES))
+        except OSError:
+            report = False  # told when it is read
+        (reports if report else memories).append(file)
+    return memories, reports
+
+
+def name_in(folder: Path, file: Path) -> str:
+    """What a file in a folder is called: by its path from there, which need not be UTF-8."""
+    return file.relative_to(folder).as_posix().encode(errors="replace").decode()
+
+
+def folder_rows(folder: Path, files: Iterable[Path], root: Path | None) -> Iterator[ImportRow | BadRow]:
+    """What these documents in a folder say."""
+    for file in files:
+        name = name_in(folder, file)
         try:
             content = content_of(str(file))
         except Unreadable as error:

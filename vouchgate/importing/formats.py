@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, BinaryIO, Self
 
 from vouchgate.adapters.rendering import Unrenderable, render
-from vouchgate.documents.files import ENDINGS, documents_in
+from vouchgate.documents.files import ENDINGS
 from vouchgate.importing.csv_rows import csv_rows
-from vouchgate.importing.documents import document_rows, folder_rows
+from vouchgate.importing.documents import document_rows, folder_rows, is_report, name_in, split_reports
 from vouchgate.importing.json_items import WRAPPED, items
 from vouchgate.importing.lines import BadLine, read_lines
 from vouchgate.importing.mapping import UnknownShape, describe_shape
@@ -61,6 +61,8 @@ class RowFile:
         self._root = root
         self.size: int | None = None  # bytes in all, where that is known
         self._folder = path != "-" and Path(path).is_dir()
+        self._files, reports = split_reports(Path(path)) if self._folder else ([], [])
+        self.reports = [name_in(Path(path), each) for each in reports]  # of audits: left out
         try:
             raw = FileIO(0, closefd=False) if path == "-" else FileIO(os.devnull if self._folder else path)
             self._stream = BufferedReader(raw, _HEAD)
@@ -87,8 +89,15 @@ class RowFile:
             return f"{self._path}: cannot be read: it is UTF-16, or no text at all; save it as UTF-8"
         if self._folder and self.format is not Format.MARKDOWN:
             return f"{self._path}: cannot be read: it is a folder, and only documents are read from one"
-        if self._folder and not documents_in(Path(self._path)):
-            return f"{self._path}: cannot be read: there is no document in this folder"
+        if self._folder and not self._files:
+            no = (
+                "no document in this folder but reports of audits"
+                if self.reports
+                else "no document in this folder"
+            )
+            return f"{self._path}: cannot be read: there is {no}"
+        if self.format is Format.MARKDOWN and is_report(head):
+            return f"{self._path}: cannot be read: it is a report of an audit, and no memory"
         return None
 
     @property
@@ -129,7 +138,7 @@ class RowFile:
                 yield from parquet_rows(self._path, fields=self._fields)
             case Format.MARKDOWN:
                 if self._folder:
-                    yield from folder_rows(Path(self._path), self._root)
+                    yield from folder_rows(Path(self._path), self._files, self._root)
                 else:
                     content = self._stream.read(LARGEST + 1)
                     yield from document_rows(self._path, Path(self._path).name, content, self._root)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Container, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
 
 from vouchgate.importing.csv_rows import MOST_COLUMNS
 from vouchgate.importing.rows import KNOWN, BadRow, Fields, ImportRow, Unreadable, parse_row
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 MAGIC = b"PAR1"  # that a file begins with
 _AT_ONCE = 4096  # rows
+_UNREAD = object()  # stands where there is no way to a value
 
 
 def count_rows(path: str) -> int:
@@ -46,10 +47,58 @@ def parquet_rows(
                 if not wanted:
                     continue
                 some = batch.take([n - numbers[0] for n in wanted])
-                for n, values in zip(wanted, some.to_pylist(), strict=True):
-                    # As it would stand in JSON lines: times and decimals are texts there.
-                    row = json.loads(json.dumps(values, default=str), parse_constant=lambda _: None)
-                    yield parse_row(f"row {n}", row, fields)
+                columns = map(_values, some.columns)
+                for n, values in zip(wanted, zip(*columns, strict=True), strict=True):
+                    yield _row(f"row {n}", dict(zip(some.schema.names, values, strict=True)), fields)
+
+
+def _row(place: str, values: dict[str, Any], fields: Fields) -> ImportRow | BadRow:
+    try:
+        # As it would stand in JSON lines: times and decimals are texts there.
+        text = json.dumps(values, default=_in_json)
+    except TypeError:
+        return BadRow(place, "has a value that cannot be read")
+    return parse_row(place, json.loads(text, parse_constant=lambda _: None), fields)
+
+
+def _in_json(value: object) -> object:
+    """A value that JSON has no form for. Bytes that are no text are an object, so that nothing takes them for one."""
+    if value is _UNREAD:
+        raise TypeError
+    if not isinstance(value, bytes):
+        return str(value)
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return {"hex": value.hex()}
+
+
+def _values(column: Any) -> list[Any]:
+    """What stands in a column. A time for which Python has no value (of nanoseconds, of the year 38,502) is a text."""
+    from pyarrow import ArrowException, string  # noqa: PLC0415
+
+    for as_text in (False, True):
+        with suppress(ValueError, OverflowError, ArrowException):
+            found: list[Any] = (column.cast(string()) if as_text else column).to_pylist()
+            return found
+    return [_value(each) for each in column]
+
+
+def _value(scalar: Any) -> Any:
+    """One of a column that cannot be had whole: with what lies in it, and bytes where a text is none."""
+    import pyarrow  # noqa: PLC0415
+
+    with suppress(ValueError, OverflowError):
+        return scalar.as_py()
+    with suppress(ValueError, KeyError, pyarrow.ArrowException):
+        if isinstance(scalar, pyarrow.StructScalar):
+            return {name: _value(part) for name, part in scalar.items()}
+        if isinstance(scalar, pyarrow.ListScalar):
+            return [_value(part) for part in scalar.values]
+        if pyarrow.types.is_string(scalar.type) or pyarrow.types.is_large_string(scalar.type):
+            return scalar.cast(pyarrow.large_binary()).as_py()
+        return scalar.cast(pyarrow.string()).as_py()
+    return _UNREAD
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from vouchgate.importing.documents import REPORT_MARK
 from vouchgate.importing.findings import Audit, AuditedRow, Cluster, Example, Flag, RowPair
 from vouchgate.importing.rows import BadRow
 from vouchgate.ingest.claims.decision import Outcome
@@ -190,6 +191,7 @@ def _render(name: str, facts: ReportFacts, **more: object) -> str:
     made.filters |= {"code": markdown_code, "n": lambda number: f"{number:,}"}
     return made.get_template(name).render(
         facts=facts,
+        mark=REPORT_MARK,
         audit=audit,
         file=plain_line(facts.file, 120),
         at=f"{facts.at:%Y-%m-%d %H:%M} UTC",

@@ -32,7 +32,7 @@ KNOWN = Fields()
 # From when on its own store takes it for no longer true: Zep's edges, mem0.
 _END_FIELDS = ("invalid_at", "expired_at", "expiration_date")
 # Who saved it, or under which key: shown beside an echo.
-_ORIGIN_FIELDS = ("agent_id", "agent", "run_id", "session_id", "thread_id", "namespace", "key")
+ORIGIN_FIELDS = ("agent_id", "agent", "run_id", "session_id", "thread_id", "namespace", "key")
 _SHAPE = 40  # fields of a row that are described
 _NAME_WORDS = 8  # of a subject; more are a sentence
 _VERBS = re.compile(
@@ -46,6 +46,9 @@ _SOURCES = frozenset(member.value for member in Source)
 _SECONDS = range(10**9, 10**10)  # 2001 to 2286 as Unix time; in milliseconds a thousand times as much
 _ORIGIN_CHARACTERS = 80
 _FRACTION = re.compile(r"\.\d+")
+_UTC_NAMED = re.compile(r"\s*(?:UTC|GMT|Z)$", re.IGNORECASE)
+_DIGITS = re.compile(r"\d+(?:\.\d+)?")
+_DAY = 8  # digits of a day, as 20260301
 
 
 class Unreadable(ValueError):
@@ -103,28 +106,35 @@ def claim_from_row(row: ImportRow, defaults: Defaults) -> ClaimIn:
 
 
 def parse_row(place: str, fields: Mapping[str, Any], known: Fields = KNOWN) -> ImportRow | BadRow:
-    """The memory in a JSON object: its text, what the gate knows of by name, and all the rest as metadata. What stands
-    in a field of ours and is none of its values is metadata too."""
+    """The memory in a JSON object: its text, what the gate knows of by name, and all the rest as metadata. A word that
+    is no memory type or source of ours is metadata too; whose a memory is, what it cites and when it ends is never
+    passed over where it is given."""
     rest = {key: value for key, value in fields.items() if key not in _DROPPED}
     content = _taken(rest, known.text, str)
     if content is None:
         message = f"has no text: none of {', '.join(known.text)} is a string"
         return BadRow(place, message, tuple(_shape(fields)))
+    try:
+        owner, end = _owner(rest, known.owner), _end(rest)
+        cited = _given(rest, known.citations)
+        if cited is not None and cited[1] and not isinstance(cited[1], str | list):
+            raise _Unfit(f"{cited[0]} must be a list or a text")
+    except _Unfit as error:
+        return BadRow(place, str(error))
     given = rest.pop("metadata", None)
     metadata = dict(given) if isinstance(given, dict) else {} if given is None else {"metadata": given}
     listed = _taken(rest, known.citations, list)
     # What is named in a text ("src/a.py:12 - the retry") is a citation each, and the text is metadata.
     told = _taken(rest, known.citations, str, keep=True) if listed is None else None
-    horizon = rest.pop("validity_horizon", None)
-    origin = next((str(rest[key]) for key in _ORIGIN_FIELDS if isinstance(rest.get(key), str | int)), None)
+    origin = next((str(rest[key]) for key in ORIGIN_FIELDS if isinstance(rest.get(key), str | int)), None)
     row = ImportRow(
         place=place,
         content=content,
-        owner=_taken(rest, known.owner, str, len),
+        owner=owner,
         memory_type=_taken(rest, known.kind, str, _MEMORY_TYPES.__contains__),
         source=_taken(rest, known.source, str, _SOURCES.__contains__),
         citations=_named_in(told or "") if listed is None else [one for each in listed for one in _one(each)],
-        validity_horizon=horizon or parse_time(_taken(rest, _END_FIELDS, object, parse_time, keep=True)),
+        validity_horizon=end,
         metadata=metadata,
         saved_at=parse_time(_taken(rest, known.time, object, parse_time, keep=True)),
         origin=None if origin is None else origin[:_ORIGIN_CHARACTERS],
@@ -141,6 +151,59 @@ def about(subject: str, row: ImportRow) -> ImportRow:
     before = f"{subject.strip()}: " if subject.strip() else ""
     says_nothing = len(before.split()) <= _NAME_WORDS and _VERBS.search(before) is None
     return replace(row, content=before + row.content, context=len(before) if says_nothing else 0)
+
+
+class _Unfit(ValueError):
+    """A field is given, and cannot be read. One sentence."""
+
+
+def _owner(rest: dict[str, Any], names: tuple[str, ...]) -> str | None:
+    """Whose the memory is; a number is that owner as text, as it is in a table of texts."""
+    found = _given(rest, names)
+    if found is None:
+        return None
+    name, value = found
+    if (
+        isinstance(value, float) and value.is_integer()
+    ):  # whole numbers beside empty cells, as pandas keeps them
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise _Unfit(f"{name} must be a text or a whole number")
+    _taken(rest, [name], object)
+    return str(value)
+
+
+def _end(rest: dict[str, Any]) -> object:
+    """Until when it holds: as an agent would say it, else as its store does."""
+    horizon = rest.pop("validity_horizon", None)
+    if horizon not in (None, ""):
+        return horizon
+    found = _given(rest, _END_FIELDS)
+    if found is None:
+        return None
+    at = parse_time(found[1])
+    if at is None:
+        raise _Unfit(f"{found[0]} must be a date or time, like 2027-01-31T00:00:00Z or seconds since 1970")
+    return at
+
+
+def _given(rest: Mapping[str, Any], names: Iterable[str]) -> tuple[str, Any] | None:
+    """The first of these fields in which anything stands, and what."""
+    other = None
+    for name in names:
+        value: Any = rest
+        for step in [name] if name in rest else name.split("."):
+            if not isinstance(value, dict):
+                other, value = name, None
+                break
+            value = value.get(step)
+            if value is None:
+                break
+        if value not in (None, ""):
+            return name, value
+    if other is not None:
+        raise _Unfit(f"{other} is not there: something else stands where it should be")
+    return None
 
 
 def _taken(
@@ -187,12 +250,16 @@ def _shape(fields: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, s
 
 
 def parse_time(value: object) -> datetime | None:
-    """The time in a field of another store: ISO 8601, or Unix time in seconds or milliseconds. None when it is
-    neither: it is only shown, and a memory without one is as good."""
+    """The time in a field of another store: ISO 8601, or Unix time in seconds or milliseconds, also in digits. None
+    when it is neither."""
     try:
         if isinstance(value, str):
+            value = _UTC_NAMED.sub("", value.strip())
+            digits = _DIGITS.fullmatch(value)
+            if digits is not None and len(value) != _DAY:
+                return parse_time(float(value))
             # Python 3.11 reads fractions of any length but for more than six digits that end in a zone.
-            shortened = _FRACTION.sub(lambda match: match.group()[:7], value.strip())
+            shortened = _FRACTION.sub(lambda match: match.group()[:7], value)
             at = datetime.fromisoformat(shortened)
             return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
         if isinstance(value, int | float) and not isinstance(value, bool):

@@ -116,6 +116,34 @@ def test_the_report_goes_where_it_is_told(file: Path) -> None:
     assert "Not the whole file was read" in (file.parent / "two.md").read_text()
 
 
+def test_no_report_is_read_as_a_memory_nor_written_over_one(tmp_path: Path) -> None:
+    memory, over = tmp_path / "MEMORY.md", tmp_path / "over.jsonl"
+    memory.write_text("- Tea is at four.\n- The hall is cold.\n")
+    over.write_text(lines([{"text": "The hall is cold."}]))
+    for _ in range(2):
+        done = cli("import", "--dry-run", ".", "--offline", cwd=tmp_path)
+        assert done.stdout.decode().startswith("0 % junk: 0 of 2 memories."), done.stdout
+    assert (
+        b"Not read, as they are reports of an audit: vouchgate-audit.html, vouchgate-audit.md\n"
+        in done.stderr
+    )
+    assert f"# Memory audit: `{tmp_path.name}`" in (tmp_path / "vouchgate-audit.md").read_text()
+    for report in ("vouchgate-audit.md", "vouchgate-audit.html"):
+        refused = complaint(cli("import", "--dry-run", report, "--report", "x.md", cwd=tmp_path))
+        assert "is a report of an audit, and no memory" in refused
+    before = {path: path.read_bytes() for path in (memory, over)}
+    (tmp_path / "link.md").symlink_to(memory)
+    for file, report in (
+        (over, "over.jsonl"),
+        (memory, "MEMORY.md"),
+        (".", "MEMORY.md"),
+        (memory, "link.md"),
+    ):
+        refused = complaint(cli("import", "--dry-run", file, "--report", report, cwd=tmp_path))
+        assert f"--report: {report} is read as well, and would be written over" in refused
+    assert {path: path.read_bytes() for path in before} == before
+
+
 def test_a_folder_of_memory_files_is_told_row_by_row(tmp_path: Path) -> None:
     secret = "ghp_" + "aB3dE6gH9jK2mN5pQ8rS1tU4vW7xY0zA3bC6"  # in parts, so that no scanner takes it for one
     repository = TestRepository(tmp_path)

@@ -32,7 +32,10 @@ NOTES: list[dict[str, Any]] = [
     {"memory": "I think the roof leaks somewhere, maybe."},
     {"memory": f"The key of the printer is {KEY}."},
     {"memory": "The printer stands on the second floor."},
-    {"memory": "The kitchen has a blue table."},
+    {
+        "memory": "The kitchen has a blue table.",
+        "metadata": {"source": "manual", "user_id": "bob", "validity_horizon": "2020-01-01", "text": "?"},
+    },
 ]
 
 
@@ -119,7 +122,13 @@ def test_an_owner_clears_a_memory(site: Site, windows: Chromium, tmp_path: Path)
     assert [row["content"] for row in cleaned] == [NOTES[at]["memory"] for at in (0, 2, 3, 6, 7)]
     assert cleaned[0]["citations"][0]["value"] == "ADR-001"
     assert cleaned[0]["validity_horizon"].startswith("2031-01-01T00:00:00")
-    assert (cleaned[0]["agent_id"], cleaned[2]["tags"]) == ("desk", ["house"])
+    assert (cleaned[0]["agent_id"], cleaned[2]["metadata"]) == ("desk", {"tags": ["house"]})
+    # What was metadata asserts nothing when it is imported again: not whose it is, nor what vouches for it.
+    assert cleaned[4] == {
+        "content": NOTES[7]["memory"],
+        "metadata": NOTES[7]["metadata"],
+        "user_id": owner,
+    }
     gone = [
         json.loads(line)
         for line in page.request.get(f"{window.origin}{home}/cleared.jsonl").text().split("\n")

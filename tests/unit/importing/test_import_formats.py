@@ -19,8 +19,10 @@ from pydantic import ValidationError
 from vouchgate.importing.formats import Format, RowFile, detect_format
 from vouchgate.importing.json_items import NotAList, items
 from vouchgate.importing.rows import (
+    KNOWN,
     BadRow,
     Defaults,
+    Fields,
     ImportRow,
     Unreadable,
     claim_from_row,
@@ -416,10 +418,59 @@ def test_a_database_of_something_else_and_a_file_that_is_not_there_are_told(tmp_
         RowFile(str(tmp_path))
 
 
+def test_whose_a_row_is_and_when_it_ends_is_never_passed_over(tmp_path: Path) -> None:
+    """As a number too, as a table of texts has it; what cannot be read is told, whatever the defaults are."""
+    mapped = Fields(owner=("author.id", "user_id"))
+    for said, known, owner in (
+        ({"user_id": 41}, KNOWN, "41"),
+        ({"user_id": 41.0}, KNOWN, "41"),
+        ({"user_id": "", "owner_id": "bob"}, KNOWN, "bob"),
+        ({"user_id": None, "author": {"id": "x"}}, KNOWN, None),
+        ({"author": {"id": 7}}, mapped, "7"),
+        ({"author": None, "user_id": 7}, mapped, "7"),
+        ({"author": "x", "user_id": "bob"}, mapped, "bob"),
+    ):
+        row = parse_row("line 1", {"text": "Tea is at four.", **said}, known)
+        assert isinstance(row, ImportRow), said
+        assert row.owner == owner
+        assert "user_id" not in row.metadata
+    ends = {
+        "1795000000": datetime(2026, 11, 18, 11, 6, 40, tzinfo=UTC),
+        1_751_123_112_345: datetime(2025, 6, 28, 15, 5, 12, 345_000, tzinfo=UTC),
+        "2025-01-31 00:00:00 UTC": datetime(2025, 1, 31, tzinfo=UTC),
+        "": None,
+    }
+    for told, end in ends.items():
+        row = parse_row("line 1", {"text": "Tea is at four.", "invalid_at": None, "expiration_date": told})
+        assert isinstance(row, ImportRow), told
+        assert row.validity_horizon == end
+    for field, value in (
+        *(("user_id", value) for value in (True, 1.5, ["ada"], {"id": "ada"})),
+        *(("expiration_date", value) for value in ("31.12.2025", "never", 7, True, ["2026-01-01"], " ")),
+        ("citations", {"value": "ADR-3"}),
+    ):
+        row = parse_row("line 1", {"text": "Tea is at four.", field: value})
+        assert isinstance(row, BadRow), (field, value)
+        assert row.message.startswith(f"{field} must be ")
+    assert parse_row("line 1", {"text": "Tea is at four.", "author": "x"}, mapped) == BadRow(
+        "line 1", "author.id is not there: something else stands where it should be"
+    )
+
+
 @given(
     st.dictionaries(
         st.sampled_from(
-            ["content", "text", "memory_type", "source", "user_id", "citations", "metadata", "created_at"]
+            [
+                "content",
+                "text",
+                "memory_type",
+                "source",
+                "user_id",
+                "citations",
+                "metadata",
+                "created_at",
+                "expired_at",
+            ]
         )
         | st.text(max_size=5),
         st.recursive(
@@ -447,6 +498,12 @@ def test_whatever_stands_in_a_row_it_is_a_claim_or_is_refused_as_over_http(field
         ("2026-03-01T10:00:00.123456789+02:00", datetime(2026, 3, 1, 8, 0, 0, 123456, tzinfo=UTC)),
         (1_772_352_000, datetime(2026, 3, 1, 8, tzinfo=UTC)),
         (1_772_352_000_000, datetime(2026, 3, 1, 8, tzinfo=UTC)),
+        ("1772352000", datetime(2026, 3, 1, 8, tzinfo=UTC)),
+        ("1772352000000", datetime(2026, 3, 1, 8, tzinfo=UTC)),
+        ("20260301", datetime(2026, 3, 1, tzinfo=UTC)),
+        ("2026-03-01 08:00:00 GMT", datetime(2026, 3, 1, 8, tzinfo=UTC)),
+        ("2026-03-01 utc", datetime(2026, 3, 1, tzinfo=UTC)),
+        ("9" * 400, None),
         (7, None),
         (float("nan"), None),
         (float("inf"), None),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -162,6 +163,66 @@ def test_csv_is_read_row_by_row_and_a_bad_row_spoils_no_other(tmp_path: Path) ->
     assert told(read(tmp_path / "b.csv", huge))[-1] == ("line 4", "fine")
     assert told(read(tmp_path / "c.tsv", "text\ttag\nTea, at four\tx\n")) == [("line 2", "Tea, at four")]
     assert read(tmp_path / "d.csv", "") == []
+
+
+def test_an_open_quotation_takes_its_own_row_alone(tmp_path: Path) -> None:
+    """Each line is a row or told, and none is read more than some times."""
+    lines = [f"Tea of day {number} is at four,x" for number in range(2, 50)]
+    lines[8] = lines[8].replace("Tea", '"Tea')
+    lines[20] = '"Tea is\nat ""four""",x'
+    lines[30] = lines[30].replace(",x", ',"x')
+    rows = told(read(tmp_path / "a.csv", "text,tag\n" + "\n".join(lines) + "\n"))
+    assert len(rows) == len(lines)
+    bad = [(place, text) for place, text in rows if text.startswith("!")]
+    assert [place for place, _ in bad] == ["line 10", "line 33"]
+    assert ("line 22", 'Tea is\nat "four"') in rows
+    assert rows[-1] == ("line 50", "Tea of day 49 is at four")
+    # Each of these lines is open at its end, whether it began so or not: all of them could be one row.
+    started = time.perf_counter()
+    rows = told(read(tmp_path / "b.csv", "text,tag\n" + 'a","\n' * 20_000))
+    assert [place for place, _ in rows] == [f"line {number}" for number in range(2, 20_002)]
+    assert all(text.startswith("! is no row of CSV") for _, text in rows)
+    assert time.perf_counter() - started < 10  # some 0.5 s; each line with all behind it took hours
+
+
+def test_a_value_of_parquet_that_python_has_not_spoils_its_own_row_at_most(tmp_path: Path) -> None:
+    """In columns, in what lies in them, and in the parts of a bulk audit; bytes that are text are that text."""
+    nano, far = pyarrow.timestamp("ns"), pyarrow.timestamp("us")
+    columns: dict[str, tuple[list[Any], Any]] = {
+        "content": ([b"Tea is at four.", b"\xff\xfe", "The hall is caf\u00e9.".encode()], pyarrow.binary()),
+        "created_at": ([1_735_689_600_123_456_789, None, 0], nano),
+        "seen": ([2**60, 1_735_689_600_123_456, None], far),
+        "day": ([1, 2**30, 1], pyarrow.date32()),
+        "took": ([2**60 + 1, 1, 1], pyarrow.duration("ns")),
+        "log": (
+            [[{"at": 1_735_689_600_123_456_789}], [], None],
+            pyarrow.list_(pyarrow.struct([("at", nano)])),
+        ),
+        "key": ([b"\xff", b"k", b""], pyarrow.binary()),
+    }
+    arrays = {name: pyarrow.array(values, kind) for name, (values, kind) in columns.items()}
+    arrays["note"] = pyarrow.array([b"\xff", b"n", b""], pyarrow.binary()).view(pyarrow.string())
+    parquet.write_table(pyarrow.table(arrays), tmp_path / "a.parquet")
+    rows = read(tmp_path / "a.parquet", (tmp_path / "a.parquet").read_bytes())
+    assert told(rows) == [
+        ("row 1", "Tea is at four."),
+        ("row 2", "! has no text: none of content, text, memory, fact, observation is a string"),
+        ("row 3", "The hall is caf\u00e9."),
+    ]
+    first = rows[0]
+    assert isinstance(first, ImportRow)
+    assert first.saved_at == datetime(2025, 1, 1, 0, 0, 0, 123_456, tzinfo=UTC)
+    assert first.metadata == {
+        "created_at": "2025-01-01 00:00:00.123456789",
+        "seen": f"<value out of range: {2**60}>",
+        "day": "1970-01-02",
+        "took": str(2**60 + 1),
+        "log": [{"at": "2025-01-01 00:00:00.123456789"}],
+        "key": {"hex": "ff"},
+        "note": {"hex": "ff"},
+    }
+    (part,) = divide(str(tmp_path / "a.parquet"), Format.PARQUET)
+    assert list(read_part(part)) == rows
 
 
 def test_a_file_that_cannot_be_one_is_told(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-import os
 import shlex
 import signal
 from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,6 +20,7 @@ from sqlalchemy import make_url
 from vouchgate.cli.check import LOCAL, OWNER
 from vouchgate.cli.database import open_existing
 from vouchgate.cli.importing.progress import ImportProgress
+from vouchgate.cli.importing.reports import LINES, check_overwrites, name_of, report_targets, write_report
 from vouchgate.cli.output import FAILED, INTERRUPTED, Failure, hint, one_line, say, show_table
 from vouchgate.cli.progress import of_the_index
 from vouchgate.client import Client, Reviews, VouchgateError
@@ -34,7 +34,7 @@ from vouchgate.importing.formats import Format, RowFile
 from vouchgate.importing.labels import LabelledRow
 from vouchgate.importing.mapping import UnknownShape
 from vouchgate.importing.remote import RemoteImport
-from vouchgate.importing.report import JUNK, LOOK, ReportFacts, format_share, render_html, render_markdown
+from vouchgate.importing.report import JUNK, LOOK, ReportFacts, format_share
 from vouchgate.importing.rows import KNOWN, BadRow, Defaults, Fields, Unreadable
 from vouchgate.importing.run import Importer, ImportStopped, Tally
 from vouchgate.ingest.claims.claim import Claim, Source
@@ -54,8 +54,6 @@ from vouchgate.storage.queue.capacity import QueueFull
 from vouchgate.wire import MAX_BODY_BYTES
 
 _TOLD = 20  # bad rows that are told one by one; the others are counted
-REPORT_NAME = "vouchgate-audit"
-LINES = ".jsonl"  # a report of a line for each row
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +74,8 @@ class ImportRequest:
             root = next((each for each in repos if isinstance(each, Path)), None)
             rows = RowFile(self.file, self.form, root, self.fields)
             rows.look_ahead()
+            if rows.reports:
+                hint(f"Not read, as they are reports of an audit: {', '.join(map(one_line, rows.reports))}")
             return rows
         except UnknownShape as error:
             hint(error.template)
@@ -341,7 +341,8 @@ def audit(
     """Writes the report, `dask` being the cluster to look with, and hands it over to the service at `url`; 1 when rows
     could not be read, 130 when interrupted. Raises Failure."""
     logging.basicConfig(level=logging.ERROR)
-    targets, policy, interrupt = _targets(report), load_policy(settings.policy), Interrupt()
+    targets, policy, interrupt = report_targets(report), load_policy(settings.policy), Interrupt()
+    check_overwrites(targets, asked.file, (asked.map_file, settings.policy))
     owner = asked.defaults.owner
     asked = replace(asked, defaults=replace(asked.defaults, owner=owner or OWNER))
     answers = targets[0].suffix == LINES or url is not None
@@ -357,7 +358,7 @@ def audit(
         if not found.rows and unread is None and not interrupt.heard:
             raise Failure("no row of this file could be read as a memory, so there is nothing to report")
         facts = ReportFacts(
-            file="standard input" if asked.file == "-" else Path(asked.file).name,
+            file="standard input" if asked.file == "-" else name_of(asked.file),
             form=looked.form.value,
             at=datetime.now(UTC),
             audit=found,
@@ -369,7 +370,7 @@ def audit(
             policy_digest=policy.digest,
         )
         for target in targets:
-            _write(target, _rendered(target, facts, looked.lines))
+            write_report(target, facts, looked.lines)
         _say_audit(facts, targets)
         if reviews is not None:
             own = [_handed(*row) for row in looked.rows if row[1].owner_id == asked.defaults.owner]
@@ -442,42 +443,6 @@ class _AuditRun:
             if stopped():
                 break
         return None
-
-
-def _targets(report: Path | None) -> list[Path]:
-    """The files to write, whose folder is there. Raises Failure: an hour of looking things up must not end so."""
-    if report is None:
-        report = Path()
-    if report.suffix in (".html", ".md", LINES) and not report.is_dir():
-        folder, targets = report.parent, [report]
-    elif report.suffix and not report.is_dir():
-        raise Failure(f"--report: {report} is neither a folder nor a file that ends in .html, .md or .jsonl")
-    else:
-        folder, targets = report, [report / f"{REPORT_NAME}.{kind}" for kind in ("md", "html")]
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise Failure(f"--report: {folder} cannot be made: {error.strerror}") from error
-    if not os.access(folder, os.W_OK):
-        raise Failure(f"--report: {folder} cannot be written to")
-    return targets
-
-
-def _rendered(target: Path, facts: ReportFacts, lines: Iterable[str]) -> Iterable[str]:
-    if target.suffix == LINES:
-        return (line + "\n" for line in lines)
-    return [render_html(facts) if target.suffix == ".html" else render_markdown(facts)]
-
-
-def _write(target: Path, text: Iterable[str]) -> None:
-    """Whole or not at all."""
-    partly = target.with_name(f".{target.name}.part")
-    try:
-        with partly.open("w", encoding="utf-8", errors="replace") as stream:
-            stream.writelines(text)
-        partly.replace(target)
-    except OSError as error:
-        raise Failure(f"{target} cannot be written: {error.strerror}") from error
 
 
 def _say_audit(facts: ReportFacts, targets: Iterable[Path]) -> None:

@@ -17,7 +17,7 @@ from starlette.responses import RedirectResponse, Response, StreamingResponse
 
 from vouchgate.importing.batches import Batch, PreparedRow, claim_of
 from vouchgate.importing.labels import RowLabel
-from vouchgate.importing.rows import BadRow, Defaults, ImportRow
+from vouchgate.importing.rows import KNOWN, ORIGIN_FIELDS, BadRow, Defaults, ImportRow
 from vouchgate.importing.run import Importer, ImportStopped
 from vouchgate.ingest.claims.people import Principal, Role
 from vouchgate.review.answers import NotFound
@@ -121,12 +121,19 @@ def download(request: Request, visitor: Reader, audit_id: str, what: str) -> Res
             for row in rows:
                 about = {"row": row.name, "label": row.label, "reason": row.reason}
                 about["cleared_by"] = row.acted_by
-                given = {**row.claim.pop("metadata", {}), "content": row.text, **row.claim}
+                given = {**_shown_of(row.claim.get("metadata", {})), "content": row.text, **row.claim}
+                given["user_id"] = audit.owner_id
                 yield json.dumps(about | given if cleared else given, ensure_ascii=False) + "\n"
             after = rows[-1].position if rows else None
 
     headers = {"Content-Disposition": f'attachment; filename="{"cleared" if cleared else "cleaned"}.jsonl"'}
     return StreamingResponse(lines(), headers=headers, media_type="application/x-ndjson")
+
+
+def _shown_of(metadata: dict[str, Any]) -> dict[str, Any]:
+    """Takes out of it when a memory was saved, and by whom, which an import only shows. Of all else it would take a
+    field for what the row asserts: whose it is, what vouches for it."""
+    return {name: metadata.pop(name) for name in (*KNOWN.time, *ORIGIN_FIELDS) if name in metadata}
 
 
 @router.post(f"{PATH}/{{audit_id}}")
