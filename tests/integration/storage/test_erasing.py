@@ -37,6 +37,7 @@ from vouchgate.review.ending.erasing import (
     EraseRefused,
     Erasing,
 )
+from vouchgate.review.numbers import NumbersCounter
 from vouchgate.review.vouching.owner_rules import parse
 from vouchgate.service import open_service
 from vouchgate.settings import Settings
@@ -51,6 +52,7 @@ from vouchgate.storage.log import chain
 from vouchgate.storage.log.data.walk import Walk
 from vouchgate.storage.outgoing import deliveries
 from vouchgate.storage.queue import audits, documents
+from vouchgate.storage.queue.pending import QueueFilter
 from vouchgate.storage.store import Store
 from vouchgate.workers.word_index import take_in
 
@@ -223,7 +225,8 @@ def test_a_waiting_item_and_a_blocked_claim_are_erased_too_and_some_are_not(
 ) -> None:
     erasing = Erasing(store, policy(), path=tmp_path / "list.jsonl")
     store.save_policy(policy(), NOW)
-    item = waiting(store, SECRET)
+    item, behind = waiting(store, SECRET), waiting(store, "The harbour master sleeps aboard.")
+    last = waiting(store, "The baker opens at five.")
     blocked = store.writer.submit(submission_of(examined(f"{MARK} may be ill.", speculates=True))).result()
     assert isinstance(blocked, Decided)
     dec = str(blocked.answer.decision_id)
@@ -243,8 +246,16 @@ def test_a_waiting_item_and_a_blocked_claim_are_erased_too_and_some_are_not(
     assert isinstance(erasing.erase(["ann"], [dec, item.id], BASIS, BY_OPERATOR, NOW), Erased)
     assert "Quambo" not in str(everything(store))
     assert walked(store) == []
+    # A page that was read before goes on behind it, and in the figures it came and was cleared by nobody.
+    assert isinstance(queue_of(store).reject(RITA, last.id, version=1, reason="no", now=NOW - DAY), Rejected)
+    for wanted in (QueueFilter(after=item.id), QueueFilter(after=item.id, order="oldest")):
+        assert [each.id for each in queue_of(store).search(RITA, wanted)] == [behind.id]
+    (decided,) = queue_of(store).history(RITA, after=item.id)
+    assert decided.id == last.id
     with store.read() as connection:
-        assert connection.execute(text("SELECT pending FROM owner WHERE owner_id = 'ann'")).scalar_one() == 0
+        assert connection.execute(text("SELECT pending FROM owner WHERE owner_id = 'ann'")).scalar_one() == 1
+        total = NumbersCounter().numbers_of(connection, ["ann"], NOW).total
+    assert (total.queued, total.rejected, total.cleared) == (3, 1, 1)
 
 
 @pytest.mark.on("sqlite")
