@@ -82,7 +82,8 @@ class Service:
         mirror = () if self.log_mirror is None else self.log_mirror.problems()
         sending = (*self.webhooks.problems(), *self.mail.problems())
         outsiders = (*self.sequencer.problems(), *self.witnesses.problems(), *mirror)
-        return (*self.store.problems(), *self.sources.git.problems(), *judge, *sending, *outsiders)
+        kept = (*self.store.problems(), *self.erasing.problems())
+        return (*kept, *self.sources.git.problems(), *judge, *sending, *outsiders)
 
 
 @contextmanager

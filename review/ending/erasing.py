@@ -3,6 +3,7 @@ What goes, and how, is in `storage.erasing`; ADR-0051."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -30,18 +31,21 @@ from vouchgate.storage.erasing import apply, listed, plan, scrub, tombstones
 from vouchgate.storage.erasing.listed import Listed
 from vouchgate.storage.erasing.plan import RULING, Plan
 from vouchgate.storage.erasing.tombstones import Tombstone
-from vouchgate.storage.errors import StoreBusy
+from vouchgate.storage.errors import ReadOnly, StoreBusy
 from vouchgate.storage.identity.names import valid_name
 from vouchgate.storage.log import chain
 from vouchgate.storage.queue import documents, pending, proposers
 from vouchgate.storage.sql import among
 from vouchgate.storage.store import Store
 
+log = logging.getLogger(__name__)
+
 OPERATOR = "operator"  # who erases by a command on the machine itself
 MOST_BASIS = 300  # characters
 MOST_AT_ONCE = 100  # ids of one erasure, and of one of a policy
 _OPEN = timedelta(days=7)  # how long somebody's asking stands, where more than one must ask
 _TRIES = 5  # to find the owner's decisions as they were when it was planned
+_BETWEEN = "something about it was written again and again meanwhile; try again later"
 _KEYS_AT_ONCE = 500
 _RUN = 4  # words in a row that a legal basis may not share with what it erases
 _TABLES: tuple[Table, ...] = (memories.TABLE, pending.TABLE, decisions.TABLE, records.TABLE)
@@ -104,6 +108,7 @@ class Erasing:
     ) -> None:
         """`path` is the list of erasures; None: there is none, and people's erasures are refused."""
         self._store, self._policy, self._rules, self._path = store, policy, rules, path
+        self.waiting = 0  # of the list, when it was looked at last
 
     def by_owner(
         self, principal: Principal, ids: Collection[str], basis: str, now: datetime, *, dry_run: bool = False
@@ -130,6 +135,23 @@ class Erasing:
         refused = self._badly_asked(wanted, basis)
         if refused is not None:
             return refused
+        for _ in range(_TRIES):
+            answer = self._erase_as_it_is(owners, wanted, basis, asker, now, dry_run=dry_run)
+            if answer is not None:
+                return answer
+        raise StoreBusy(_BETWEEN)
+
+    def _erase_as_it_is(
+        self,
+        owners: Collection[str],
+        wanted: list[str],
+        basis: str,
+        asker: Asker,
+        now: datetime,
+        *,
+        dry_run: bool,
+    ) -> Answer | None:
+        """Plans and erases; None when something came between, and nothing was done."""
         with self._store.read() as connection:
             owner_id = _owner_of(connection, wanted, owners)
             if owner_id is None:
@@ -147,9 +169,11 @@ class Erasing:
         if len(given) < needed:
             self._store.writer.run([owner_id], partial(_ask, seen, wanted, basis, asker, now=now)).result()
             return EraseAsked(len(given), needed)
-        return self._erase_listed(
-            Listed(erasure_id=fresh, owner_id=owner_id, ids=gone_ids, basis=basis, by=asker.id, at=now), seen
-        )
+        one = Listed(erasure_id=fresh, owner_id=owner_id, ids=gone_ids, basis=basis, by=asker.id, at=now)
+        work = partial(_erase, one, seen, now, path=self._path)
+        if not self._store.writer.run([owner_id], work).result():
+            return None
+        return Erased(fresh, gone_ids, counts_of(seen), self.scrub_if_due(now))
 
     def _badly_asked(self, ids: Collection[str], basis: str) -> EraseRefused | None:
         named = 0 < len(ids) <= MOST_AT_ONCE and all(map(valid_name, ids))
@@ -161,28 +185,36 @@ class Erasing:
             return EraseRefused("no_list", message)
         return None
 
-    def _erase_listed(self, one: Listed, seen: Plan) -> Erased:
-        """The list first: what is on it and not erased yet is, at the next start."""
-        listed.add(self._path or Path(), one)
-        done = self._apply(one, seen, one.at)
-        return Erased(one.erasure_id, one.ids, counts_of(done), self.scrub_if_due(one.at))
-
     def again(self, now: datetime, path: Path | None = None) -> int:
         """Erases whatever a list names and the database still has, as after a restore; how many erasures that were.
-        Raises StorageError."""
+        Those of owners for whom nothing is written now wait. Raises StorageError."""
         path = path or self._path
         wanted = listed.read(path) if path is not None else []
-        if not wanted:
-            return 0
         with self._store.read() as connection:
-            left = listed.missing(connection, wanted)
+            left = listed.missing(connection, wanted) if wanted else []
+        refused = list[str]()
         for one in left:
             # An erasure of before the backup has its id already, where something came of the claim since.
             fresh = id_kinds.erasure_id(id_kinds.new_id_suffix(now))
-            self._apply(one.model_copy(update={"erasure_id": fresh}), None, now)
+            try:
+                self._apply(one.model_copy(update={"erasure_id": fresh}), now)
+            except ReadOnly as error:
+                refused.append(str(error))
+                log.warning("an erasure of %s that is on the list waits: %s", one.at.date(), error)
+        self.waiting = len(refused)
         if left:
             self.scrub_if_due(now)
-        return len(left)
+        return len(left) - len(refused)
+
+    def again_if_waiting(self, now: datetime) -> None:
+        """Erases what had to wait when the list was looked at last."""
+        if self.waiting:
+            self.again(now)
+
+    def problems(self) -> tuple[str, ...]:
+        """A sentence about what waits, which names nobody."""
+        count = f"{self.waiting} erasure{' waits' if self.waiting == 1 else 's wait'}"
+        return (f"{count}: nothing is written for the owner at the moment.",) if self.waiting else ()
 
     def scrub_if_due(self, now: datetime) -> bool:
         """Writes over free pages if something was erased and the database is small, or it is night; whether something
@@ -231,7 +263,7 @@ class Erasing:
                 fresh = id_kinds.erasure_id(id_kinds.new_id_suffix(now))
                 basis = f"retention of {kind} by policy {self._policy.digest[:12]}"
                 one = Listed(erasure_id=fresh, owner_id=owner_id, ids=some, basis=basis, by=SERVICE, at=now)
-                done += len(self._apply(one, None, now).ids.intersection(some))
+                done += len(self._apply(one, now).ids.intersection(some))
         return done
 
     def _over(self, now: datetime) -> dict[str, Any]:
@@ -256,19 +288,17 @@ class Erasing:
             found["idempotency keys"] = select(key.principal_id, key.key).where(over)
         return found
 
-    def _apply(self, one: Listed, seen: Plan | None, now: datetime) -> Plan:
+    def _apply(self, one: Listed, now: datetime) -> Plan:
         """Plans and erases, again and again until nothing came between."""
         for _ in range(_TRIES):
-            if seen is None:
-                with self._store.read() as connection:
-                    seen = plan.make(connection, one.owner_id, one.ids)
+            with self._store.read() as connection:
+                seen = plan.make(connection, one.owner_id, one.ids)
             if (
                 not seen.ids
                 or self._store.writer.run([one.owner_id], partial(_erase, one, seen, now)).result()
             ):
                 return seen
-            seen = None
-        raise StoreBusy("something about it was written again and again meanwhile; try again later")
+        raise StoreBusy(_BETWEEN)
 
     def _needed(self, connection: Connection, seen: Plan, now: datetime) -> int:
         """How many persons must ask: as many as the owner's rules ask to approve such a claim; two where the policy has
@@ -314,10 +344,16 @@ def _refusal(seen: Plan, basis: str) -> EraseRefused | None:
     return None
 
 
-def _erase(one: Listed, seen: Plan, now: datetime, connection: Connection) -> bool:
+def _erase(
+    one: Listed, seen: Plan, now: datetime, connection: Connection, *, path: Path | None = None
+) -> bool:
+    """`path`: the list that it comes on when nothing refuses it any more, and before it is committed: what is on it and
+    not erased is, at the next start."""
     if not apply.still_holds(connection, seen):
         return False
     apply.apply(connection, seen, erasure_id=one.erasure_id, basis=one.basis, by=one.by, now=now)
+    if path is not None:
+        listed.add(path, one)
     return True
 
 

@@ -27,7 +27,7 @@ from vouchgate.storage.claims import (
     word_index,
 )
 from vouchgate.storage.dedup import index, similar, vectors
-from vouchgate.storage.erasing import scrub
+from vouchgate.storage.erasing import scrub, tombstones
 from vouchgate.storage.erasing.plan import RULING, Plan
 from vouchgate.storage.erasing.tombstones import TABLE as ERASED
 from vouchgate.storage.identity.owners import note_said
@@ -62,6 +62,8 @@ _ITEM: dict[str, Any] = {
 
 def still_holds(connection: Connection, plan: Plan) -> bool:
     """Whether nothing was written since the plan was made that bears on it."""
+    if tombstones.known(connection, plan.owner_id, plan.ids):
+        return False
     new = select(_LOG.c.subject_id).where(_LOG.c.owner_id == plan.owner_id, _LOG.c.seq > plan.seq)
     subjects = set(connection.scalars(new))
     if not subjects.isdisjoint(plan.ids | plan.shown_in.keys() | plan.rulings):

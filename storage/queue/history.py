@@ -60,7 +60,7 @@ def history(
     if wanted.until is not None:
         conditions.append(at < wanted.until)
     if after is not None:
-        last = pending.get(connection, after, owners=owners)
+        last = pending.place_of(connection, after, owners=owners)
         if last is None:
             return []
         if last.decided_at is not None:

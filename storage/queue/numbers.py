@@ -17,6 +17,7 @@ from vouchgate.ingest.claims.log import Action
 from vouchgate.ingest.claims.waiting import ReviewStatus
 from vouchgate.ingest.rules import Rule
 from vouchgate.storage.claims.decisions import TABLE as DECISION
+from vouchgate.storage.erasing.apply import STATUS
 from vouchgate.storage.log.chain import TABLE as LOG
 from vouchgate.storage.queue.pending import TABLE as PENDING
 from vouchgate.storage.sql import among, day_of
@@ -65,9 +66,7 @@ _LAST_ENDED = (
     select(PENDING)
     .where(PENDING.c.owner_id == bindparam("of_owner"), PENDING.c.decided_at >= bindparam("since"))
     .where(PENDING.c.decided_at.is_not(None))  # what the index is made of
-    .where(
-        PENDING.c.status.in_(list(map(str, ReviewStatus)))
-    )  # nobody cleared what was erased while it waited
+    .where(PENDING.c.status != STATUS)  # nobody cleared what was erased while it waited
     .order_by(PENDING.c.decided_at.desc(), PENDING.c.id.desc())
 )
 _ENDED = _LAST_ENDED.limit(MOST_ENDED).subquery()

@@ -6,10 +6,20 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from itertools import islice
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from pydantic import Field
-from sqlalchemy import ColumnElement, Connection, Select, Table, bindparam, insert, select, tuple_, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    Table,
+    bindparam,
+    insert,
+    select,
+    tuple_,
+    update,
+)
 
 from vouchgate.ingest.citations.names import Wanted
 from vouchgate.ingest.claims.claim import MemoryType
@@ -43,6 +53,7 @@ _OWNER: Table = OwnerRow.metadata.tables["owner"]
 _TOTAL: Table = QueueTotalRow.metadata.tables["queue_total"]
 THERE = TABLE.c.content != ""  # what was erased has none; see `storage.erasing`
 _BY_ID = select(TABLE).where(TABLE.c.id == bindparam("wanted"), THERE)
+_PLACE = select(TABLE.c.id, TABLE.c.priority_at, TABLE.c.decided_at).where(TABLE.c.id == bindparam("wanted"))
 _DUE = (
     select(TABLE.c.owner_id, TABLE.c.id)
     .where(TABLE.c.status == ReviewStatus.PENDING.value, TABLE.c.expires_at <= bindparam("now"))
@@ -188,6 +199,23 @@ def get(connection: Connection, item_id: str, *, owners: frozenset[str] | None) 
     return None if row is None else _item(row)
 
 
+class Place(NamedTuple):
+    """Where an item is in each order."""
+
+    id: str
+    priority_at: datetime
+    decided_at: datetime | None
+
+
+def place_of(connection: Connection, item_id: str, *, owners: frozenset[str]) -> Place | None:
+    """That of an item, whatever became of it: also when it was erased a page goes on behind it. None when none of
+    `owners` has it."""
+    if not valid_name(item_id):
+        return None
+    row = connection.execute(limited_to(owners, _PLACE, TABLE), {"wanted": item_id}).one_or_none()
+    return None if row is None else Place(*row)
+
+
 def search(connection: Connection, wanted: QueueFilter) -> list[PendingMemory]:
     """The items that match, in their order; none when `after` is no item of these owners.
 
@@ -198,7 +226,7 @@ def search(connection: Connection, wanted: QueueFilter) -> list[PendingMemory]:
         return []
     beyond: list[ColumnElement[bool]] = []
     if wanted.after is not None:
-        last = get(connection, wanted.after, owners=wanted.owners)
+        last = place_of(connection, wanted.after, owners=wanted.owners)
         if last is None:
             return []
         beyond.append(_after_item(last, wanted.order))
@@ -253,7 +281,7 @@ def _sort_key(item: PendingMemory, order: Order) -> tuple[datetime, str] | tuple
     return (item.priority_at, item.id) if order == "priority" else (item.id,)
 
 
-def _after_item(last: PendingMemory, order: Order) -> ColumnElement[bool]:
+def _after_item(last: Place, order: Order) -> ColumnElement[bool]:
     """What comes after an item."""
     match order:
         case "priority":

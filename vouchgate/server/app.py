@@ -69,6 +69,7 @@ async def _sweep(service: Service) -> float:
 
 async def _retain(service: Service) -> float:
     now = datetime.now(UTC)
+    await run_in_threadpool(service.erasing.again_if_waiting, now)
     await run_in_threadpool(service.erasing.retain, now)
     await run_in_threadpool(service.erasing.scrub_if_due, now)
     await run_in_threadpool(leases.end_impossible, service.store, now)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
+import httptools
 import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -58,15 +59,40 @@ class Connection(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         if self._timer is None and (self.cycle is None or self.cycle.response_complete):
             self._expect(HEADER_SECONDS)
-        super().data_received(data)
+        self._unset_keepalive_if_required()
+        while data:
+            data = self._feed(data)
+
+    def _feed(self, data: bytes) -> bytes:
+        """Has it parsed, and gives what is to be parsed next."""
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade as stopped:
+            if self.parser.get_method() != b"CONNECT":
+                return self._without_upgrade() + data[stopped.args[0] :]
+            self.send_400_response("This is no proxy.")
+        except httptools.HttpParserError:
+            self.send_400_response("This is no HTTP request.")
+        return b""
+
+    def _without_upgrade(self) -> bytes:
+        """The head that was read, as of a client that offers no other protocol. The parser takes what follows one that
+        does for the other protocol, also where nobody speaks it, and so for no body."""
+        head = [
+            b"%s %s HTTP/%s" % (self.parser.get_method(), self.url, self.parser.get_http_version().encode())
+        ]
+        head += [b"%s: %s" % header for header in self.headers if header[0] != b"upgrade"]
+        return b"\r\n".join([*head, b"", b""])
 
     def on_headers_complete(self) -> None:
         self._expect(BODY_SECONDS)
-        super().on_headers_complete()
+        if not self.parser.should_upgrade():
+            super().on_headers_complete()
 
     def on_message_complete(self) -> None:
-        self._stop()
-        super().on_message_complete()
+        if not self.parser.should_upgrade():
+            self._stop()
+            super().on_message_complete()
 
     def on_response_complete(self) -> None:
         super().on_response_complete()

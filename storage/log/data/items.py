@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from functools import lru_cache
+from itertools import combinations, islice
 from typing import Any
 
 from pydantic_core import from_json
@@ -23,10 +24,12 @@ from vouchgate.storage.log.data.differences import (
     spellings,
     time_of,
 )
+from vouchgate.storage.queue.proposers import persons_of
 from vouchgate.storage.sql import among
 from vouchgate.storage.tables.people import VoteRow
 
 VOTE: Table = VoteRow.metadata.tables["vote"]
+MOST_RULINGS = 20_000  # ways to count the votes of an item that are tried: each of 8 votes, two less of 12
 MOST_TOGETHER = 20_000  # items that were let go together, up to which a number that is in no row is tried
 _ENDED = {
     Action.REVIEW_APPROVED: "approved",
@@ -212,13 +215,7 @@ def _ruling(
                 Kind.MISSING, "memory", str(row.memory_id), entry=end, why=f"item {key} became it"
             )
         given = [vote for vote in votes if vote.verdict == "approve"]
-        # The last vote stands last, also when another was cast in the same moment.
-        orders = [[*(v for v in given if v is not last), last] for last in reversed(given)]
-        named = [", ".join(map(_voter, order)) for order in orders]
-        counts = [
-            {"votes": f"{len(given)} of {k}: {each}"} for each in named for k in range(2, len(given) + 1)
-        ]
-        if not any(end.commits_to(item=key, note=note, **about, **each) for each in ({}, *counts)):
+        if not any(end.commits_to(item=key, note=note, **about, **each) for each in ({}, *_counted(given))):
             look.note(
                 Kind.ALTERED, "pending", key, "note, memory_id, the memory's content, or the votes", end
             )
@@ -233,6 +230,20 @@ def _ruling(
     if not held:
         look.note(Kind.ALTERED, "pending", key, "note", end)
     return None
+
+
+def _counted(given: Sequence[Row[Any]]) -> Iterator[dict[str, str]]:
+    """What an entry may say of the approvals that it rests on, the likeliest first: some may not have counted, as of
+    who might not rule any more. Which did, it commits to; that each was cast is for `_votes` to see."""
+    sizes = range(len(given), 1, -1)
+    tried = (
+        {"votes": f"{size} of {k}: {', '.join(map(_voter, [*(v for v in some if v is not last), last]))}"}
+        for size in sizes
+        for some in combinations(given, size)
+        for last in reversed(some)  # it stands last, also when another was cast in the same moment
+        for k in range(2, size + 1)
+    )
+    return islice(tried, MOST_RULINGS)
 
 
 def _votes(look: Look, key: str, entries: Sequence[Entry], votes: Sequence[Row[Any]]) -> None:
@@ -264,12 +275,18 @@ def _votes(look: Look, key: str, entries: Sequence[Entry], votes: Sequence[Row[A
                 entry,
             )
     gone = [e.seq for e in entries if e.action == Action.REVIEW_VOTE_WITHDRAWN]
+    person = persons_of(look.connection, {e.actor for e in cast}) if left else {}
+    renewals = [e.seq for e in entries if e.action in (Action.REVIEW_OBJECTED, Action.REVIEW_UNDONE)]
+    renewals += [seq for seq, _ in look.redecided.get(key, ())]
     for entry in left:
         later = next((seq for seq in gone if seq > entry.seq), None)
+        who = person.get(entry.actor, entry.actor)
+        until = min((seq for seq in renewals if seq >= entry.seq), default=None)
         if later is not None:
             gone.remove(later)
-        elif not any(
-            e.action == Action.REVIEW_OBJECTED and e.actor == entry.actor and e.seq > entry.seq for e in cast
+        elif not any(  # nor has the same person another word on this version
+            e.seq > entry.seq and (until is None or e.seq <= until) and person.get(e.actor, e.actor) == who
+            for e in cast
         ):
             look.note(Kind.MISSING, "vote", f"{key} by {entry.actor}", entry=entry)
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import resource
 import selectors
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 
@@ -171,6 +173,43 @@ def read_until(line: socket.socket, end: bytes) -> bytes:
         assert part, got
         got += part
     return got
+
+
+OFFER = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: %s\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n"
+
+
+@pytest.mark.parametrize("protocol", [b"h2c", b"websocket", b"TLS/1.0, h2c"])
+def test_what_offers_another_protocol_is_read_as_what_does_not(
+    served: tuple[App, Server, int], protocol: bytes
+) -> None:
+    _, _, port = served
+    inner, offer = GET % b"inner", OFFER % protocol
+    post = b"POST / HTTP/1.1\r\nHost: gate\r\n%sContent-Length: %d\r\n\r\n" % (offer, len(inner))
+    chunked = b"POST / HTTP/1.1\r\n%sTransfer-Encoding: chunked\r\nHost: gate\r\n\r\n" % offer
+    chunks = b"%x\r\n%s\r\n0\r\n\r\n" % (len(inner), inner)
+    last = b"GET / HTTP/1.1\r\nHost: gate\r\nConnection: close\r\n\r\n"
+    ways: list[list[bytes]] = [[post + inner + chunked + chunks + last]]  # at once; and in pieces
+    ways += [
+        [post, inner, chunked, chunks, last],
+        [post[:70], post[70:] + inner[:5], inner[5:] + chunked + chunks, last],
+    ]
+    for parts in ways:
+        with closing(connect(port)) as line:
+            line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            for part in parts:
+                line.sendall(part)
+                time.sleep(0.02 if len(parts) > 1 else 0)
+            said = read_all(line)
+        assert re.findall(rb"HTTP/1.1 (\d+)", said) == [b"200"] * 3
+        assert re.findall(rb"\r\n\r\n(\d+)", said) == [b"%d" % len(inner), b"%d" % len(inner), b"0"]
+
+
+def test_a_tunnel_is_refused_and_nothing_behind_it_is_read(served: tuple[App, Server, int]) -> None:
+    _, _, port = served
+    with closing(connect(port, b"CONNECT gate:1 HTTP/1.1\r\nHost: gate\r\n\r\n" + GET % b"")) as line:
+        said = read_all(line)
+    assert said.startswith(b"HTTP/1.1 400 ")
+    assert said.count(b"HTTP/1.1") == 1
 
 
 def test_who_takes_nothing_of_an_answer_is_not_waited_for(served: tuple[App, Server, int]) -> None:

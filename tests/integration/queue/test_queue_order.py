@@ -350,7 +350,8 @@ def test_a_page_is_read_from_an_index_in_its_order(
 ) -> None:
     store, items = full
     order: Order = wanted.get("order", "priority")
-    beyond = [pending._after_item(items[40], order)] if further else []
+    last = pending.Place(items[40].id, items[40].priority_at, None)
+    beyond = [pending._after_item(last, order)] if further else []
     asked = QueueFilter(owners=frozenset({"ann"}), **wanted)
     plan = "\n".join(plan_of(store, pending._listing("ann", asked, beyond)))
     if store.dialect == "sqlite":

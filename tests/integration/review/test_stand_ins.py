@@ -18,6 +18,7 @@ from vouchgate.review.queue import ReviewQueue
 from vouchgate.review.vouching.owner_rules import NO_RULES, OwnerRules, parse
 from vouchgate.storage.claims.submit import Decided
 from vouchgate.storage.identity import memberships, persons, tokens
+from vouchgate.storage.log.data.walk import Walk
 from vouchgate.storage.queue import pending
 from vouchgate.storage.store import Store
 
@@ -88,6 +89,10 @@ def office(store: Store) -> Office:
         assert memberships.grant(store, made.membership(name), actor="test")
     made.agent, _ = made.token("ann", Role.AGENT, "acme")
     return made
+
+
+def walked(store: Store) -> list[str]:
+    return [str(difference) for difference in Walk(store.read).differences()]
 
 
 def code(answer: object) -> str:
@@ -190,6 +195,7 @@ def test_rules_that_name_who_is_away_accept_who_stands_in_and_nobody_counts_twic
 
 
 def test_the_vote_of_who_may_not_rule_any_more_is_not_counted(office: Office) -> None:
+    office.store.save_policy(policy(), NOW)
     office.rules = parse("* 2")[0]
     agent = office.token("dana", Role.AGENT, "acme")[0]
     office.lend("cleo", "bea", days=1)
@@ -201,11 +207,13 @@ def test_the_vote_of_who_may_not_rule_any_more_is_not_counted(office: Office) ->
     assert isinstance(left, Voted)
     assert left.given == 1
     assert isinstance(office.approve("cleo", one, later), Approved)
+    assert walked(office.store) == []
     assert memberships.grant(office.store, office.membership("bea"), actor="test")
     assert office.end("bea", acts_for=office.people["cleo"].id)
     again = office.approve("bea", two)  # in her own right, in place of the other
     assert isinstance(again, Voted)
     assert again.given == 1
+    assert walked(office.store) == []
     assert isinstance(office.reject("ann", two), Objected)
     three = office.propose("The chest has two keys.", agent)
     assert isinstance(office.approve("cleo", three), Voted)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
+from threading import Event
 
 import pytest
 from sqlalchemy import Connection, text, update
@@ -16,11 +18,13 @@ from tests.claims import NOW, examined, policy, submission_of
 from tests.conftest import Postgresql
 from tests.integration.queue.test_audits import opened, row, take
 from tests.reviews import everything, history, queue_of, reviewer, stored, waiting
+from tests.running.patience import until
 from vouchgate.cli.app import run
 from vouchgate.ingest.citations import parse_citation
 from vouchgate.ingest.claims.claim import Source
 from vouchgate.ingest.claims.delivery import DeliveryTarget
 from vouchgate.ingest.claims.log import Action
+from vouchgate.ingest.claims.modes import Mode, ModeSwitch
 from vouchgate.ingest.claims.people import Principal, Role
 from vouchgate.ingest.claims.source import Found, Standing
 from vouchgate.ingest.policy import DocumentPolicy, Policy
@@ -39,16 +43,19 @@ from vouchgate.review.numbers import NumbersCounter
 from vouchgate.review.vouching.owner_rules import parse
 from vouchgate.service import open_service
 from vouchgate.settings import Settings
+from vouchgate.storage import modes
 from vouchgate.storage.claims import decisions, memories, source_cache
 from vouchgate.storage.claims.sayings import load_records
 from vouchgate.storage.claims.submit import Decided
 from vouchgate.storage.engine import open_engine
 from vouchgate.storage.erasing import listed, scrub, tombstones
-from vouchgate.storage.errors import StoreBusy
+from vouchgate.storage.erasing.listed import Listed
+from vouchgate.storage.errors import ReadOnly, StoreBusy
 from vouchgate.storage.log import chain
 from vouchgate.storage.log.data.walk import Walk
 from vouchgate.storage.outgoing import deliveries
 from vouchgate.storage.queue import audits, documents, pending, rulings
+from vouchgate.storage.queue.pending import QueueFilter
 from vouchgate.storage.queue.rulings import RulingFilter
 from vouchgate.storage.store import Store
 from vouchgate.workers.word_index import take_in
@@ -226,7 +233,8 @@ def test_a_waiting_item_and_a_blocked_claim_are_erased_too_and_some_are_not(
 ) -> None:
     erasing = Erasing(store, policy(), path=tmp_path / "list.jsonl")
     store.save_policy(policy(), NOW)
-    item = waiting(store, SECRET)
+    item, behind = waiting(store, SECRET), waiting(store, "The harbour master sleeps aboard.")
+    last = waiting(store, "The baker opens at five.")
     blocked = store.writer.submit(submission_of(examined(f"{MARK} may be ill.", speculates=True))).result()
     assert isinstance(blocked, Decided)
     dec = str(blocked.answer.decision_id)
@@ -246,11 +254,16 @@ def test_a_waiting_item_and_a_blocked_claim_are_erased_too_and_some_are_not(
     assert isinstance(erasing.erase(["ann"], [dec, item.id], BASIS, BY_OPERATOR, NOW), Erased)
     assert "Quambo" not in str(everything(store))
     assert walked(store) == []
+    # A page that was read before goes on behind it, and in the figures it came and was cleared by nobody.
+    assert isinstance(queue_of(store).reject(RITA, last.id, version=1, reason="no", now=NOW - DAY), Rejected)
+    for wanted in (QueueFilter(after=item.id), QueueFilter(after=item.id, order="oldest")):
+        assert [each.id for each in queue_of(store).search(RITA, wanted)] == [behind.id]
+    (decided,) = queue_of(store).history(RITA, after=item.id)
+    assert decided.id == last.id
     with store.read() as connection:
-        assert connection.execute(text("SELECT pending FROM owner WHERE owner_id = 'ann'")).scalar_one() == 0
-        numbers = NumbersCounter().numbers_of(connection, ["ann"], NOW)
-    assert (numbers.waiting.items, numbers.total.queued, numbers.total.cleared) == (0, 1, 0)
-    assert numbers.median_cleared_seconds is None
+        assert connection.execute(text("SELECT pending FROM owner WHERE owner_id = 'ann'")).scalar_one() == 1
+        total = NumbersCounter().numbers_of(connection, ["ann"], NOW).total
+    assert (total.queued, total.rejected, total.cleared) == (3, 1, 1)
 
 
 @pytest.mark.on("sqlite")
@@ -319,6 +332,51 @@ def test_a_restored_database_is_erased_again(store: Store, database_url: str, tm
             restored.again(NOW)
     finally:
         again.close()
+
+
+@pytest.mark.on("sqlite")
+def test_what_read_only_refuses_is_not_listed_and_what_is_listed_waits_for_it_to_end(
+    store: Store, database_url: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "list.jsonl"
+    item = waiting(store, SECRET)
+
+    def switch(mode: Mode) -> None:
+        one = ModeSwitch(owner_id="ann", agent="", mode=mode, reason="moving", by="operator", since=NOW)
+        store.writer.run(["ann"], lambda connection: modes.put(connection, one), always=True).result()
+
+    switch(Mode.READ_ONLY)
+    with pytest.raises(ReadOnly):
+        Erasing(store, policy(), path=path).by_owner(RITA, [item.id], BASIS, NOW)
+    assert not path.exists()
+    # As of one that was killed after it came on the list.
+    listed.add(
+        path, Listed(erasure_id="era_1", owner_id="ann", ids=(item.id,), basis=BASIS, by=RITA.id, at=NOW)
+    )
+    settings = Settings(database_url=database_url, erasures=path, offline=True)
+    with open_service(settings) as service:
+        (waits,) = (each for each in service.problems() if "erasure" in each)
+        assert waits == "1 erasure waits: nothing is written for the owner at the moment."
+        switch(Mode.ENFORCE)
+        service.erasing.again_if_waiting(NOW)
+        assert service.erasing.problems() == ()
+    assert "Quambo" not in str(everything(store))
+
+
+def test_of_several_who_erase_the_same_at_once_one_does(store: Store, tmp_path: Path) -> None:
+    path, go = tmp_path / "list.jsonl", Event()
+    erasing, item = Erasing(store, policy(), path=path), waiting(store, SECRET)
+    held = store.writer.run((), lambda connection: go.wait(60))
+    until(held.running)
+    with ThreadPoolExecutor(3) as threads:
+        asked = [threads.submit(erasing.by_owner, RITA, [item.id], BASIS, NOW) for _ in range(3)]
+        until(lambda: len(store.writer._waiting) == 3)
+        go.set()
+        answers = [each.result() for each in asked]
+    assert sorted(type(each).__name__ for each in answers) == ["Erased", "ErasedBefore", "ErasedBefore"]
+    (done,) = (each for each in answers if isinstance(each, Erased))
+    assert [each.erasure_id for each in listed.read(path)] == [done.erasure_id]
+    assert done.erasure_id in {entry.subject_id for entry in history(store)}
 
 
 @pytest.mark.on("sqlite")

@@ -545,6 +545,15 @@ KINDS = [
     of("vote", "note = 'not seen'", "verdict = 'approve'", "note", key="item_id"),
     of("vote", "supersede = NULL, person_id = 'per_x'", "verdict = 'object'", "person", key="item_id"),
     gone("vote", key="item_id"),
+    Tampering(
+        "a vote inserted beside those that counted",
+        "SELECT min(item_id) FROM vote WHERE verdict = 'approve'",
+        'INSERT INTO vote (owner_id, item_id, version, person_id, verdict, "by", at, acts_for)'
+        " SELECT owner_id, item_id, version, 'per_ffff', verdict, \"by\", at, '' FROM vote"
+        " WHERE item_id = :key AND verdict = 'approve' LIMIT 1",
+        "extra",
+        "vote",
+    ),
     # people
     of("token", "secret_digest = 'ab'", "name = 'b'", "secret_digest"),
     of("token", "revoked_at = NULL", "name = 'old'", "revoked_at"),

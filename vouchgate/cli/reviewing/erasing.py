@@ -78,6 +78,8 @@ def memory_erase(
             if not again.exists():
                 raise Failure(f"there is no list {again}", USAGE)
             say(f"Erased again: {erasing.again(datetime.now(UTC), again)}.")
+            for problem in erasing.problems():
+                complain(problem)
             return
         found = _answer(erasing, settings, ids or [], basis, owner, dry_run=True)
         _show(found, "Would go", owner)
