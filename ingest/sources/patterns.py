@@ -29,7 +29,8 @@ _MEANING = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
 
 class PathPatterns:
     """Patterns of paths: `*` and `?` within a name, `**` over several; one without a slash but at its end names things
-    at any depth; what names a directory names all that is in it. Raises ValueError for one that leaves the repository.
+    at any depth, and with `./` before it here; what names a directory names all that is in it. Raises ValueError for
+    one that can name nothing inside the repository.
     """
 
     def __init__(self, patterns: Sequence[str], *, any_case: bool = False) -> None:
@@ -42,9 +43,11 @@ class PathPatterns:
 
 
 def _regex(pattern: str) -> str:
-    inner = pattern.strip().rstrip("/")
-    if not inner or inner.startswith(("/", "!")) or "\\" in inner or ".." in inner.split("/"):
+    given = pattern.strip().rstrip("/")
+    inner = given.removeprefix("./")
+    parts = inner.split("/")
+    if inner.startswith("!") or "\\" in inner or parts[0] == "~" or {"", ".", ".."} & set(parts):
         raise ValueError(f"{pattern!r} is no pattern of paths inside a repository, such as docs/**/*.md.")
-    anywhere = "" if "/" in inner else "(?:.*/)?"
+    anywhere = "" if "/" in given else "(?:.*/)?"
     body = "".join(_MEANING.get(piece, re.escape(piece)) for piece in _PIECE.findall(inner))
     return f"{anywhere}{body}(?:/.*)?"

@@ -21,6 +21,11 @@ class CannotOpen(VouchgateError):
     used. The message says which, and what to do."""
 
 
+class GateClosed(VouchgateError, RuntimeError):
+    """The gate inside this program takes nothing more: it was closed, the program's main thread has ended, or this
+    process was forked from the one it is in. It was not sent."""
+
+
 class Unsendable(VouchgateError, ValueError):
     """It was not sent, because it cannot be: no JSON can hold it, or a header cannot."""
 

@@ -12,6 +12,8 @@ from typing import Any
 
 import httpx
 
+from vouchgate.client.errors import GateClosed
+
 URL = "http://in-process"  # what requests are addressed to; nothing listens there
 
 
@@ -30,7 +32,7 @@ class InProcess(httpx.BaseTransport, httpx.AsyncBaseTransport):
         self._process = os.getpid()
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """Raises httpx.ReadTimeout, and RuntimeError once the service has ended."""
+        """Raises httpx.ReadTimeout, and GateClosed once the service has ended."""
         sent = self._send(request)
         wait([sent], _patience(request))
         return _result(sent, request)
@@ -61,12 +63,12 @@ class InProcess(httpx.BaseTransport, httpx.AsyncBaseTransport):
 
     def _send(self, request: httpx.Request) -> Future[httpx.Response]:
         if os.getpid() != self._process:  # there is no loop in it, and nobody would answer
-            raise RuntimeError(
+            raise GateClosed(
                 "this gate was opened in the process that this one was forked from: open one here"
             )
         with self._lock:
             if self._ended:
-                raise RuntimeError("this gate is closed")
+                raise GateClosed("this gate is closed")
             sent = asyncio.run_coroutine_threadsafe(self._answer(request), self._loop)
             self._under_way.add(sent)
         sent.add_done_callback(self._forget)

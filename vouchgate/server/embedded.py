@@ -76,6 +76,7 @@ class _Running:
         """Raises CannotOpen."""
         self.owner = owner
         self._settings = settings
+        self._process = os.getpid()
         self._opened: Future[Service] = Future()
         self._ended: Future[None] = Future()
         # A daemon, because a program that forgets to close it must end all the same.
@@ -105,7 +106,10 @@ class _Running:
             raise
 
     def close(self) -> None:
-        """Ends it, and waits for that. A second time it does nothing."""
+        """Ends it, and waits for that. A second time it does nothing, nor in a process that was forked from its own,
+        which has no such thread."""
+        if os.getpid() != self._process:
+            return
         with suppress(RuntimeError):  # its loop is closed: it has ended, or is about to
             self._loop.call_soon_threadsafe(self._stop.set)
         self._ended.result()

@@ -117,22 +117,81 @@ def test_what_is_memory_is_a_setting(desk: Desk) -> None:
         (f"{inner}/x.md", False),
     ):
         assert bool(desk.decide("Write", file_path=path, content=BLOCKED).agent) is asked, path
+    del desk.environment["CLAUDE_PROJECT_DIR"]
+    desk.environment["VOUCHGATE_MEMORY_FILES"] = "./NOTES.md, ./docs/"
+    for path, asked in (("NOTES.md", True), ("docs/a.md", True), ("sub/NOTES.md", False)):
+        assert bool(desk.decide("Write", file_path=path, content=BLOCKED).agent) is asked, path
+    # Codex names no project: it is the repository around the call.
+    (desk.folder / ".git").mkdir()
+    desk.folder /= "sub"
+    assert desk.decide("Write", file_path="../docs/a.md", content=BLOCKED).agent
+    for wrong in ("~/notes/", "a//b", "./", "/home/me/NOTES.md"):
+        desk.environment["VOUCHGATE_MEMORY_FILES"] = wrong
+        with pytest.raises(ValueError, match="no pattern of paths"):
+            desk.decide("Read", file_path="NOTES.md")
+
+
+def test_no_agent_writes_the_settings_that_the_hook_stands_in(desk: Desk) -> None:
+    """Whatever it takes out of them, wherever it is called from, and whichever files are memory."""
+    (desk.folder / "sub").mkdir()
+    for harness in HARNESSES.values():
+        file = desk.folder / harness.project
+        file.parent.mkdir()
+        file.write_text("{}\n")
+    desk.environment["VOUCHGATE_MEMORY_FILES"] = "NOTES.md"
+    calls: tuple[tuple[str, str, dict[str, Any]], ...] = (
+        ("Write", "", {"file_path": ".claude/settings.local.json", "content": ""}),
+        ("Write", "sub", {"file_path": "../.GEMINI/settings.json", "content": "\n"}),
+        ("Edit", "", {"file_path": "~/.claude/settings.json", "old_string": "{}", "new_string": ""}),
+        (
+            "apply_patch",
+            "",
+            {"command": "*** Begin Patch\n*** Delete File: .codex/hooks.json\n*** End Patch"},
+        ),
+        (
+            "apply_patch",
+            "sub",
+            {"command": "*** Begin Patch\n*** Add File: ../.codex/config.toml\n*** End Patch"},
+        ),
+    )
+    for tool, folder, given in calls:
+        desk.folder = desk.folder / folder
+        assert "in which its hook stands" in desk.decide(tool, **given).agent, given
+        desk.folder = desk.folder.parent if folder else desk.folder
+    with pytest.raises(Unreadable, match="a memory file"):
+        desk.decide("mcp__disk__move_file", source=".codex", destination="away")
 
 
 def test_every_call_that_cannot_be_decided_is_denied(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     """And no other is: what touches no memory goes on, whatever it is."""
     memory: dict[str, Any] = {"file_path": "CLAUDE.md"}
+    edit, elsewhere = {"old_string": "", "new_string": BLOCKED}, patch("+x")["command"].replace("CLAUDE", "a")
     for tool, given, why in (
         ("Rewrite", {**memory, "text": "x"}, "no tool that is known"),
         ("mcp__disk__move_file", {"from": ["a"], "to": [{"path": "CLAUDE.md"}]}, "no tool that is known"),
         ("Write", memory, "it has no old_string"),
         ("Write", {**memory, "content": 3}, "not as a text"),
         ("MultiEdit", {**memory, "edits": ["x"]}, "it has no old_string"),
+        ("Edit", {**memory, **edit, "content": ""}, "more than one kind"),
+        ("Edit", {**memory, **edit, "edits": []}, "more than one kind"),
+        ("mcp__fs__edit_file", {"path": "CLAUDE.md", "edits": [edit], "content": ""}, "more than one kind"),
+        ("Write", {**memory, "content": BLOCKED, "input": elsewhere}, "more than one kind"),
+        (
+            "mcp__fs__patch",
+            {"path": "CLAUDE.md", "text": BLOCKED, "input": elsewhere},
+            "no tool that is known",
+        ),
+        (
+            "apply_patch",
+            {"command": "*** Begin Patch\n*** Update the file CLAUDE.md\n+x"},
+            "no line says which",
+        ),
+        ("apply_patch", patch(" x", " *** Update File: a.md", "+y"), "may be one of the file"),
         ("Edit", {**memory, "old_string": "absent", "new_string": "x"}, "does not stand in the file"),
         (
             "apply_patch",
             {"command": "*** Begin Patch\n*** Update File: a\n*** Move to: CLAUDE.md\n"},
-            "moves one",
+            "moves a file",
         ),
         ("Write", {**memory, "content": "\n\n".join(f"Line {n} is new." for n in range(101))}, "at most 100"),
     ):
@@ -312,6 +371,17 @@ def test_what_a_write_adds() -> None:
         ("shell", patch("-- Depot A opens at nine."), []),
     ):
         assert new(BEFORE, tool, given) == expected, given
+    # White space around a header is nothing to Codex, and there may be as much of it as one likes.
+    whole: str = patch("@@", " - Depot A opens at nine.", "+- We have no dogs.")["command"]
+    for sent in (
+        whole.replace("\n", "\r\n"),
+        whole.replace("CLAUDE.md", "CLAUDE.md\r"),
+        whole.replace("CLAUDE.md", f"CLAUDE.md{' ' * 200_000}\u00a0\x0b"),
+        whole.replace("*** Update", "\u00a0\t*** Update"),
+        f"apply_patch <<'EOF'\r\n{whole}EOF\r\n",
+    ):
+        assert new(BEFORE, "shell", {"command": ["bash", "-lc", sent]}) == ["We have no dogs."], sent[:99]
+        assert new(BEFORE, "apply_patch", {"command": "", "input": sent}) == ["We have no dogs."], sent[:99]
     many = "\n".join(f"# Word{'abcdefghi'[n]}" for n in range(9))
     assert len(new("", "Write", {"content": many})) == 9
     for wrong in (patch("+x", "y"), patch("- Depot A opens"), {"command": "*** Begin Patch\nx"}):

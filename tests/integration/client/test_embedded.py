@@ -245,10 +245,28 @@ def test_what_cannot_be_opened_is_said(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_a_program_that_does_not_close_it_ends_and_loses_nothing(tmp_path: Path, repo: Path) -> None:
-    program = (
-        f"from vouchgate import Gate\ngate = Gate.open('memory.db', repo={str(repo)!r})\n"
-        f"print(gate.submit({TRUE!r}).stored)"
-    )
+    program = f"""
+import multiprocessing, os, sys, threading, warnings
+from vouchgate import Gate, VouchgateError
+gate = Gate.open('memory.db', repo={str(repo)!r})
+print(gate.submit({TRUE!r}).stored)
+warnings.simplefilter('ignore', DeprecationWarning)  # of whoever forks beside threads
+with multiprocessing.get_context('fork').Pool(1) as pool:  # whose processes end, although the gate is not in them
+    pool.close()
+    pool.join()
+if (child := os.fork()) == 0:
+    sys.exit(0)
+print(os.waitpid(child, 0)[1])
+
+def work():
+    try:
+        while gate.check('The attic is dry.'):
+            pass
+    except VouchgateError as error:
+        print(error)
+
+threading.Thread(target=work).start()
+"""
     ran = subprocess.run(
         [sys.executable, "-W", "error", "-c", program],
         cwd=tmp_path,
@@ -257,7 +275,7 @@ def test_a_program_that_does_not_close_it_ends_and_loses_nothing(tmp_path: Path,
         timeout=120,
         check=False,
     )
-    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "True\n", "")
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "True\n0\nthis gate is closed\n", "")
     with Gate.open(tmp_path / "memory.db") as gate:
         assert [memory.content for memory in gate.memories().items] == [TRUE]
     # Tokens that nobody has the text of are none for the first start of a service.

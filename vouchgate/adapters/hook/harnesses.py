@@ -24,6 +24,12 @@ class Harness(NamedTuple):
     user: str
     event: str
     handler: dict[str, Any]
+    others: tuple[str, ...] = ()  # by which hooks can be turned off too
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """Every file that says whether the hook runs, below a project or a home."""
+        return (self.project, self.user, *self.others)
 
     def form(self, answer: Answer) -> dict[str, Any]:
         """The JSON object that it reads the answer from."""
@@ -42,7 +48,7 @@ _CODEX = {"type": "command", "timeout": SECONDS}
 _GEMINI = {"type": "command", "timeout": SECONDS * 1000, "name": "vouchgate"}
 HARNESSES = {
     "claude": Harness(".claude/settings.local.json", ".claude/settings.json", "PreToolUse", _CLAUDE),
-    "codex": Harness(".codex/hooks.json", ".codex/hooks.json", "PreToolUse", _CODEX),
+    "codex": Harness(".codex/hooks.json", ".codex/hooks.json", "PreToolUse", _CODEX, (".codex/config.toml",)),
     "gemini": Harness(".gemini/settings.json", ".gemini/settings.json", "BeforeTool", _GEMINI),
 }
 _OURS = re.compile(r"\bvouchgate\.cli hook run\b")

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from vouchgate.adapters.hook.harnesses import HARNESSES, SECONDS, Answer
-from vouchgate.adapters.hook.writes import Unreadable, added, after, paths, writes_of
+from vouchgate.adapters.hook.writes import Unnamed, Unreadable, added, after, paths, writes_of
 from vouchgate.ingest.sources.patterns import MEMORY_FILES, PathPatterns
 
 MOST_BYTES = 8 * 1024 * 1024  # of a call
@@ -69,12 +69,20 @@ def decide(given: bytes, environment: Mapping[str, str]) -> Answer:
         raise Unreadable("what the harness sent is no JSON") from None
     try:
         writes = writes_of(tool, asked)
+    except Unnamed:
+        raise
     except Unreadable as error:
-        if named := next(filter(None, map(memory.name, paths(asked))), None):
+        if named := next(filter(None, map(memory.touched, paths(asked))), None):
             raise Unreadable(f"{error}, and it names {named}, a memory file") from None
         return Answer()
     claims: list[tuple[str, str]] = []
     for path, edits in writes:
+        if name := memory.settings(path):  # where what is taken out counts as well
+            return Answer(
+                f"Vouchgate lets no agent write {name}, in which its hook stands. Nothing was written. Tell the user, "
+                "who can change it; do not write it another way.",
+                f"Vouchgate denied a write to {name}, in which its hook stands: change it yourself.",
+            )
         if name := memory.name(path):
             file = Path(memory.path(path))
             before = file.read_text("utf-8-sig", "replace") if file.exists() else ""
@@ -90,10 +98,15 @@ class MemoryFiles:
 
     def __init__(self, cwd: str, environment: Mapping[str, str]) -> None:
         named = environment.get("VOUCHGATE_MEMORY_FILES", "").split(",")
-        own = [file for harness in HARNESSES.values() for file in (harness.project, harness.user)]
         patterns = tuple(filter(None, map(str.strip, named))) or MEMORY_FILES
+        own = [f"**/{file}" for harness in HARNESSES.values() for file in harness.settings]
+        self._settings = PathPatterns(own, any_case=True)
         self._patterns = PathPatterns([*patterns, *own], any_case=True)
-        roots = [cwd, environment.get("CLAUDE_PROJECT_DIR"), environment.get("GEMINI_PROJECT_DIR"), "~", "/"]
+        real = os.path.realpath(cwd)
+        above = [real, *map(str, Path(real).parents)]
+        project = [each for each in above if os.path.exists(f"{each}/.git")][:1]  # noqa: PTH110  (may be forbidden)
+        given = [environment.get("CLAUDE_PROJECT_DIR"), environment.get("GEMINI_PROJECT_DIR")]
+        roots = [cwd, *project, *given, "~", "/"]
         self._roots = [os.path.expanduser(each) for each in roots if each]  # noqa: PTH111  (pathlib takes 5 ms)
 
     def path(self, path: str) -> str:
@@ -102,11 +115,24 @@ class MemoryFiles:
 
     def name(self, path: str) -> str | None:
         """What a memory file is called, by the way to it or by what links lead to; None when it is none."""
+        return self._named(self._patterns, path)
+
+    def touched(self, path: str) -> str | None:
+        """The same, of what is done to it nobody knows: a folder may be moved with the settings in it."""
+        return (
+            self.name(path) or self.settings(f"{path}/hooks.json") or self.settings(f"{path}/settings.json")
+        )
+
+    def settings(self, path: str) -> str | None:
+        """The same, of those files alone by which a harness knows whether there is a hook."""
+        return self._named(self._settings, path)
+
+    def _named(self, patterns: PathPatterns, path: str) -> str | None:
         for resolve in (os.path.normpath, os.path.realpath):
             found = resolve(self.path(path.removeprefix("file://")))
             for root in self._roots:
                 below = os.path.relpath(found, resolve(root)).replace(os.sep, "/")
-                if not below.startswith("../") and self._patterns.match(below):
+                if not below.startswith("../") and patterns.match(below):
                     return below
         return None
 

@@ -11,6 +11,10 @@ class Unreadable(ValueError):
     """Nobody can say what the call would write; the message is a sentence."""
 
 
+class Unnamed(Unreadable):
+    """Nor to which file."""
+
+
 class Edit(NamedTuple):
     """`new` in the place of `old`, wherever that stands when `every`; at the end of the file when `old` is empty, and
     in the place of all of it when that is None."""
@@ -31,31 +35,32 @@ _LET_BY = re.compile(
     "webfetch|websearch|write_todos"
 )
 _WRITERS = re.compile("create|create_file|edit|edit_file|multiedit|replace|str_replace|write|write_file")
-_PATCHED = re.compile(r"^[ \t]*\*\*\* (Add File|Update File|Delete File|Move to): (.+?)[ \t]*$", re.MULTILINE)
-_END = re.compile(
-    r"^[ \t]*\*\*\* End Patch", re.MULTILINE
-)  # what a shell is told after that is no part of it
+_BEGIN = "*** Begin Patch"
+# The last is no header; what a shell is told after it is no part of the patch.
+_HEADER = re.compile(r"\*\*\* (?:(Add File|Update File|Delete File|Move to):(.+)|End Patch.*)")
 _PART = re.compile(r"^(?:@@|\*\*\*).*$", re.MULTILINE)
 _OWN_LINE = re.compile(r"\s*(?:#{1,6}\s|[-*+]\s|\d{1,9}[.)]\s|>|\|)")
 _FENCE = re.compile(r"\s*(?:```|~~~)")
 _MARK = re.compile(r"\A\s*(?:#{1,6}|[-*+]|\d{1,9}[.)]|>+)\s+")
 _MARKUP = re.compile(r"[-=*_#>|:+`~.\s]*")
 _PLAIN_HEADING = re.compile(r"#{1,6}(?:\s+[A-Za-z]{1,24}){1,4}\s*")
+_OLD, _NEW = ("old_string", "oldText"), ("new_string", "newText")
 MOST_HEADINGS = 8  # plain ones that a write may bring unasked, so that nobody tells a story in headings
 
 
 def writes_of(tool: str, given: Mapping[str, object]) -> Writes:
     """The edits of each file that a call makes. Raises Unreadable, for a tool that is not known, too."""
     name = re.sub("^mcp__.+?__", "", tool).lower()
-    patch = given.get("command", given.get("input"))
-    if isinstance(patch, str) and "*** Begin Patch" in patch:  # Codex takes them from its shell, too
-        return _patch(patch)
-    if _LET_BY.fullmatch(name):
-        return []
+    patches = list(_patches(given))  # Codex takes them from its shell, too
+    if tool == "apply_patch" or _LET_BY.fullmatch(name):
+        return [write for text in patches for write in _patch(text)]
     if name == "save_memory":  # of Gemini CLI, which appends it to its memory file
         return [("~/.gemini/GEMINI.md", [Edit("", _text(given, "fact"))])]
     if not _WRITERS.fullmatch(name):
         raise Unreadable(f"{tool} is no tool that is known here")
+    kinds = ["content" in given, "edits" in given, any(key in given for key in (*_OLD, *_NEW))]
+    if patches or sum(kinds) > 1:
+        raise Unreadable("it has what belongs to more than one kind of write")
     path, listed = _text(given, "file_path", "path"), given.get("edits")
     if "content" in given:
         return [(path, [Edit(None, _text(given, "content"))])]
@@ -65,14 +70,14 @@ def writes_of(tool: str, given: Mapping[str, object]) -> Writes:
 def paths(value: object) -> Iterator[str]:
     """What may be a path in what a tool is given, however deep it stands, and in a patch."""
     if isinstance(value, str):
-        yield from (path for _, path in _PATCHED.findall(value)) if "\n" in value else [value]
+        yield from (path for _, path, _ in _hunks(value) if path) if "\n" in value else [value]
     elif isinstance(value, dict | list):
         for each in value.values() if isinstance(value, dict) else value:
             yield from paths(each)
 
 
 def _edit(part: object) -> Edit:
-    old, new = _text(part, "old_string", "oldText"), _text(part, "new_string", "newText")
+    old, new = _text(part, *_OLD), _text(part, *_NEW)
     every = ("replace_all", "allow_multiple", "expected_replacements")
     return Edit(old, new, isinstance(part, dict) and any(map(part.get, every)))
 
@@ -84,16 +89,43 @@ def _text(given: object, *keys: str) -> str:
     return found[0]
 
 
+def _patches(given: Mapping[str, object]) -> Iterator[str]:
+    for value in map(given.get, ("command", "cmd", "input")):
+        for text in value if isinstance(value, list) else [value]:
+            if isinstance(text, str) and _BEGIN in text:
+                yield text
+
+
+def _hunks(text: str) -> list[tuple[str, str, list[str]]]:
+    """What a patch does to each file, the file's path, and the lines from that header on. White space around a header
+    is nothing, as Codex reads it."""
+    hunks: list[tuple[str, str, list[str]]] = []
+    for line in text.replace("\r\n", "\n").split("\n"):
+        if header := _HEADER.fullmatch(line.strip()):
+            hunks.append((header[1] or "", (header[2] or "").strip(), [line]))
+        elif hunks:
+            hunks[-1][2].append(line)
+    return hunks
+
+
 def _patch(text: str) -> Writes:
     """The edits in a patch of Codex: `*** Update File: PATH`, then parts that begin with @@, of whole lines after a
     space, + or -."""
-    _, *heads = _PATCHED.split(text)
-    if not heads or "Move to" in heads[::3]:
-        raise Unreadable("a patch that names no file, or moves one, cannot be followed: write the file anew")
+    hunks = _hunks(text)
+    kinds = [kind for kind, _, _ in hunks]
+    if not any(kinds):
+        raise Unnamed("it has a patch in which no line says which file it is for")
+    if "Move to" in kinds:
+        raise Unreadable("a patch that moves a file cannot be followed: write the file anew")
+    if any(
+        kind == "Update File" and lines[0][0] == " "
+        for kind, (_, _, lines) in zip(kinds, hunks[1:], strict=False)
+    ):
+        raise Unreadable("the patch has a line that may be one of the file, or where another file begins")
     writes: Writes = []
-    for kind, path, body in zip(heads[::3], heads[1::3], heads[2::3], strict=True):
+    for kind, path, (_, *lines) in (hunk for hunk in hunks if hunk[0]):
         edits = []
-        for part in filter(None, (part.strip("\n") for part in _PART.split(_END.split(body)[0]))):
+        for part in filter(None, (part.strip("\n") for part in _PART.split("\n".join(lines)))):
             if any(line[:1] not in " -+" for line in part.split("\n")):
                 raise Unreadable("the patch has a line that begins with no sign")
             old = "".join(f"\n{line[1:]}" for line in part.split("\n") if line[:1] in " -")
