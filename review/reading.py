@@ -25,7 +25,6 @@ from vouchgate.review.approval import check_conflicts, stored_only
 from vouchgate.review.counts import QueueCounts, sum_facets
 from vouchgate.review.numbers import DAYS, Numbers, NumbersCounter
 from vouchgate.review.rules import Act, is_allowed, is_owner, may_rule_on
-from vouchgate.review.undo import undo_refusal
 from vouchgate.review.vouching import voting
 from vouchgate.review.vouching.four_eyes import find_problem
 from vouchgate.review.vouching.owner_rules import NO_RULES, ONE, OwnerRules, Required
@@ -99,13 +98,24 @@ class QueueReader:
             )
 
     def last_act(self, principal: Principal, now: datetime) -> list[PendingMemory]:
-        """What this principal decided last and can still take back: every item of one act, the last one first. An
-        act on several gives each a time of its own within one thousandth of a second (`server.rulings`)."""
-        window = timedelta(minutes=self._policy.queue.undo_minutes)
-        wanted = HistoryFilter(by=principal.id, since=now - window)
-        found = self.history(principal, wanted=wanted, limit=pending.MAX_PAGE)
-        found = [item for item in found if undo_refusal(item, self._policy, now) is None]
-        return [item for item in found if _millisecond(item) == _millisecond(found[0])]
+        """What this principal did last, a ruling or a vote on what waits, also where it cannot be taken back: every
+        item of one act, the last one first. An act on several gives each a time of its own within one thousandth of a
+        second (`server.rulings`). What is older than `undo_minutes` is no act any more."""
+        since = now - timedelta(minutes=self._policy.queue.undo_minutes)
+        wanted = HistoryFilter(by=principal.id, since=since)
+        found = [
+            (item.decided_at or item.created_at, item)
+            for item in self.history(principal, wanted=wanted, limit=pending.MAX_PAGE)
+            if item.status in pending.BY_REVIEWERS
+        ]
+        owners = own_owners(principal, Act.READ_REVIEWS)
+        with self._store.browse() as connection:
+            for owner_id in owners:
+                for item_id, at in votes.on_waiting(connection, owner_id, principal.id, since):
+                    item = pending.get(connection, item_id, owners=owners)
+                    found += [] if item is None else [(at, item)]
+        found.sort(key=lambda one: one[0], reverse=True)
+        return [item for at, item in found if _millisecond(at) == _millisecond(found[0][0])]
 
     def deciders(self, principal: Principal) -> list[str]:
         """Ids of those who decided something of the reviewer's own queue lately."""
@@ -248,8 +258,8 @@ def _tell_lost(written: Future[None]) -> None:
         log.warning("when a claim was opened could not be kept: %s", error)
 
 
-def _millisecond(item: PendingMemory) -> int:
-    return int((item.decided_at or item.created_at).timestamp() * 1000)
+def _millisecond(at: datetime) -> int:
+    return int(at.timestamp() * 1000)
 
 
 def parse_decision(text: str | None) -> ValidationResult | None:

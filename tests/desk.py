@@ -87,11 +87,11 @@ def add(service: Service, owner: str, content: str, source: Source = Source.AI_S
     service.store.writer.submit(submission_of(one)).result()
 
 
-def run(service: Service, owner: str, work: Callable[[Desk], Awaitable[None]]) -> None:
-    """Has a new reviewer of this owner do some work."""
+def run(service: Service, owner: str, work: Callable[[Desk], Awaitable[None]], *also: str) -> None:
+    """Has a new reviewer of this owner, and of others `also`, do some work."""
     now = datetime.now(UTC)
     _, token = tokens.create(
-        service.store, role=Role.REVIEWER, name="the owner", owners=[owner], actor="test", now=now
+        service.store, role=Role.REVIEWER, name="the owner", owners=[owner, *also], actor="test", now=now
     )
     secret = sessions.start(service.store, token, now=now)
     assert isinstance(secret, str)

@@ -8,9 +8,10 @@ from datetime import datetime
 from typing import Any, Literal
 
 from pydantic import Field
-from sqlalchemy import Connection, Table, bindparam, delete, insert, select
+from sqlalchemy import Connection, Table, and_, bindparam, delete, insert, or_, select
 
 from vouchgate.ingest.claims.frozen import Frozen
+from vouchgate.ingest.claims.waiting import ReviewStatus
 from vouchgate.storage.queue.pending import TABLE as PENDING
 from vouchgate.storage.tables.people import PersonRow, VoteRow
 
@@ -27,6 +28,21 @@ _ITEM = select(PENDING.c.id).where(
     PENDING.c.owner_id == bindparam("of_owner"),
     PENDING.c.memory_id == bindparam("of_memory"),
     PENDING.c.removal_of.is_(None),
+)
+_LATELY = (
+    select(PENDING.c.id, TABLE.c.at)
+    .join(TABLE, and_(TABLE.c.owner_id == PENDING.c.owner_id, TABLE.c.item_id == PENDING.c.id))
+    .where(
+        PENDING.c.owner_id == bindparam("of_owner"),
+        PENDING.c.status == ReviewStatus.PENDING.value,
+        TABLE.c.by == bindparam("of_by"),
+        TABLE.c.at >= bindparam("from_at"),
+        # One that others' acts have voided since is nobody's last word; an objection voids those of its own version.
+        or_(
+            and_(TABLE.c.verdict == "approve", TABLE.c.version == PENDING.c.version),
+            and_(TABLE.c.verdict == "object", TABLE.c.version == PENDING.c.version - 1),
+        ),
+    )
 )
 _WITHDRAW = delete(TABLE).where(
     TABLE.c.owner_id == bindparam("of_owner"),
@@ -66,6 +82,12 @@ def of_memory(connection: Connection, owner_id: str, memory_id: str) -> list[Vot
     """The votes on the item that a memory was; those of the ruling have the version before the last."""
     item_id = connection.scalar(_ITEM, {"of_owner": owner_id, "of_memory": memory_id})
     return [] if item_id is None else of_item(connection, owner_id, item_id)
+
+
+def on_waiting(connection: Connection, owner_id: str, by: str, since: datetime) -> list[tuple[str, datetime]]:
+    """The items that wait as this principal's votes since then left them, by id, and when each vote was given."""
+    rows = connection.execute(_LATELY, {"of_owner": owner_id, "of_by": by, "from_at": since})
+    return [(item_id, at) for item_id, at in rows]
 
 
 def standing(votes: Sequence[Vote], version: int) -> list[Vote]:

@@ -46,6 +46,7 @@ from vouchgate.web.session import (
     AuditorsPage,
     SignInAgain,
     SignInNeeded,
+    see_other,
     sign_in_address,
     sign_in_again_address,
 )
@@ -149,7 +150,7 @@ def _install_errors(app: FastAPI) -> None:
 
     @app.exception_handler(SignInAgain)
     async def _again(request: Request, error: SignInAgain) -> Response:
-        return RedirectResponse(sign_in_again_address(error.back), 303)
+        return see_other(request, sign_in_again_address(error.back))
 
     @app.exception_handler(HTTPException)
     async def _http(request: Request, error: HTTPException) -> Response:

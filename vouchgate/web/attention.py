@@ -27,7 +27,7 @@ _SNOOZES = {"1d": timedelta(days=1), "3d": timedelta(days=3), "7d": timedelta(da
 @router.post("/review/items/{item_id}/attend")
 async def attend(request: Request, visitor: SignedIn, item_id: str) -> Response:
     """Does what the button says; on to the next claim where this one left the list."""
-    fields, service = await form(request, visitor), service_of(request)
+    (fields, visitor), service = await form(request, visitor), service_of(request)
     said, now = fields.get("say", ""), datetime.now(UTC)
     act = _act(said, fields, now)
     answer = await run_in_threadpool(act, service.queue, visitor.principal, item_id)
@@ -36,7 +36,7 @@ async def attend(request: Request, visitor: SignedIn, item_id: str) -> Response:
             left = said in ("send-back", "let-go") or said.startswith("snooze-")
             result = ActResult(item_id, said, "", True, 200)
             away = own_path(fields.get("next") or fields.get("back"))
-            return redirect_with_result(away if left else f"/review/items/{item_id}", result)
+            return redirect_with_result(request, away if left else f"/review/items/{item_id}", result)
         case NotPossible():
             raise PageProblem(409, answer.message)
         case _:

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from fastapi import APIRouter, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import QueryParams
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 
 from vouchgate.ingest.claims.decision import ValidationResult
 from vouchgate.review.pages.changes import changes_between
@@ -28,7 +28,7 @@ from vouchgate.web.listing import listing_of
 from vouchgate.web.pages import PageProblem, gone, html
 from vouchgate.web.pane import read_item
 from vouchgate.web.queue import MOST_REASON, parse_over, parse_reason, parse_supersede, redirect_with_result
-from vouchgate.web.session import Form, SignedIn, Visitor, form, own_path, set_owner, waiting_for
+from vouchgate.web.session import Form, SignedIn, Visitor, form, own_path, see_other, waiting_for
 from vouchgate.web.told import ActResult, describe_result, find_notice
 
 router = APIRouter(include_in_schema=False)
@@ -61,10 +61,9 @@ def item(request: Request, visitor: SignedIn, item_id: str) -> Response:
     """One item, whatever became of it; of another owner of the visitor's, among that owner's pages."""
     whose = None if len(visitor.owners) == 1 else _owner_of(service_of(request), visitor, item_id)
     if whose is not None and whose != visitor.owner_id:
-        query = request.url.query
-        answer = RedirectResponse(own_path(request.url.path + (f"?{query}" if query else "")), 303)
-        set_owner(request, answer, whose)
-        return answer
+        query = request.url.remove_query_params("owner").query
+        request.state.visitor = visitor.of(whose)
+        return see_other(request, own_path(request.url.path + (f"?{query}" if query else "")))
     return _page(request, visitor, item_id, listing_of(request.query_params))
 
 
@@ -92,7 +91,7 @@ def pane(request: Request, visitor: SignedIn, item_id: str) -> Response:
 @router.post("/review/items/{item_id}/opened")
 async def opened(request: Request, visitor: SignedIn, item_id: str) -> Response:
     """Keeps that the visitor has the claim before them: the script says so of what was in sight beside the list."""
-    await form(request, visitor)
+    _, visitor = await form(request, visitor)
     queue = service_of(request).queue
     shown = await run_in_threadpool(queue.get_by_id, visitor.principal, item_id)
     if shown is None:
@@ -104,7 +103,7 @@ async def opened(request: Request, visitor: SignedIn, item_id: str) -> Response:
 @router.post("/review/items/{item_id}/approve")
 async def approve(request: Request, visitor: SignedIn, item_id: str) -> Response:
     """Stores the claim, or the visitor's own wording of it."""
-    fields, service = await form(request, visitor), service_of(request)
+    (fields, visitor), service = await form(request, visitor), service_of(request)
     version, note, content = version_of(fields), fields.get("note", "").strip(), fields.get("content")
     supersede = parse_supersede(fields)
     unusable = _edit_problem(note, content)
@@ -125,7 +124,7 @@ async def approve(request: Request, visitor: SignedIn, item_id: str) -> Response
 @router.post("/review/items/{item_id}/reject")
 async def reject(request: Request, visitor: SignedIn, item_id: str) -> Response:
     """Keeps the claim out, with the reason."""
-    fields, service = await form(request, visitor), service_of(request)
+    (fields, visitor), service = await form(request, visitor), service_of(request)
     version, typed = (
         version_of(fields),
         FormInput(canned=fields.get("canned", ""), reason=fields.get("reason", "")),
@@ -141,11 +140,11 @@ async def reject(request: Request, visitor: SignedIn, item_id: str) -> Response:
 @router.post("/review/items/{item_id}/undo")
 async def undo(request: Request, visitor: SignedIn, item_id: str) -> Response:
     """Takes an approval or a rejection back: the claim waits again."""
-    fields, service = await form(request, visitor), service_of(request)
+    (fields, visitor), service = await form(request, visitor), service_of(request)
     (answer,) = await acts.apply_acts(service, visitor.principal, [acts.Undo(item_id, version_of(fields))])
     result = describe_result(item_id, answer, service.policy)
     if result.done:
-        return Response(status_code=303, headers={"Location": f"/review/items/{item_id}?done={item_id}"})
+        return see_other(request, f"/review/items/{item_id}?done={item_id}")
     return await _answer(request, visitor, result, fields, FormInput())
 
 
@@ -187,7 +186,7 @@ async def _answer(
     """To the next item of the listing when it was done; else the item again, with why it was not."""
     back = own_path(fields.get("back"))
     if result.done:
-        return redirect_with_result(own_path(fields.get("next") or back), result)
+        return redirect_with_result(request, own_path(fields.get("next") or back), result)
     listing, seen = listing_of(QueryParams(urlsplit(back).query)), fields.get("seen")
     return await run_in_threadpool(
         lambda: _page(request, visitor, result.id, listing, failed=result, typed=typed, seen=seen)

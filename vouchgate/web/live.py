@@ -61,7 +61,7 @@ async def events(request: Request, stream: Annotated[Stream, Depends(_stream)]) 
 def _is_signed_in(request: Request) -> bool:
     try:
         visitor_of(request)
-    except SignInNeeded:
+    except (SignInNeeded, PageProblem):  # for nobody any more, or not for this owner
         return False
     return True
 

@@ -25,7 +25,7 @@ from vouchgate.storage.identity import tokens
 from vouchgate.storage.outgoing import deliveries
 from vouchgate.web.pages import PageProblem, gone, html
 from vouchgate.web.queue import MOST_REASON
-from vouchgate.web.session import SignedIn, Visitor, form, waiting_for
+from vouchgate.web.session import SignedIn, Visitor, form, see_other, waiting_for
 
 router = APIRouter(include_in_schema=False)
 
@@ -83,11 +83,12 @@ def _filter(fields: dict[str, Any], visitor: Visitor, after: str | None) -> Memo
 @router.post("/review/memories/recheck")
 async def read_again(request: Request, visitor: SignedIn) -> Response:
     """Has the sources of all that rests on one read again now."""
-    source, store = (await form(request, visitor)).get("source", "").strip(), service_of(request).store
+    fields, visitor = await form(request, visitor)
+    source, store = fields.get("source", "").strip(), service_of(request).store
     if not source or not storable(source):
         raise PageProblem(422, "Say which source.")
     await run_in_threadpool(impact.recheck, store, visitor.owner_id, source, datetime.now(UTC))
-    return Response(status_code=303, headers={"Location": impact_href(source)})
+    return see_other(request, impact_href(source))
 
 
 @router.get("/review/memories/{memory_id}")
@@ -99,7 +100,7 @@ def memory(request: Request, visitor: SignedIn, memory_id: str) -> Response:
 @router.post("/review/memories/{memory_id}/confirm")
 async def still_holds(request: Request, visitor: SignedIn, memory_id: str) -> Response:
     """Says that a memory still holds."""
-    await form(request, visitor)
+    _, visitor = await form(request, visitor)
     store, policy, now = service_of(request).store, service_of(request).policy, datetime.now(UTC)
     answer = await run_in_threadpool(lambda: confirm(store, visitor.principal, memory_id, policy, now))
     return await _done(request, visitor, memory_id, answer)
@@ -108,7 +109,7 @@ async def still_holds(request: Request, visitor: SignedIn, memory_id: str) -> Re
 @router.post("/review/memories/{memory_id}/retract")
 async def retract(request: Request, visitor: SignedIn, memory_id: str) -> Response:
     """Takes a memory out of force, with the reason."""
-    fields, service = await form(request, visitor), service_of(request)
+    (fields, visitor), service = await form(request, visitor), service_of(request)
     reason = fields.get("reason", "").strip()
     if not 0 < len(reason) <= MOST_REASON:
         raise PageProblem(
@@ -135,7 +136,7 @@ async def _done(
         case AlreadyGone():
             problem = f"It was {answer.memory.status.value} before; nothing was done."
             return await run_in_threadpool(lambda: _page(request, visitor, memory_id, problem))
-    return Response(status_code=303, headers={"Location": f"/review/memories/{memory_id}"})
+    return see_other(request, f"/review/memories/{memory_id}")
 
 
 def _page(request: Request, visitor: Visitor, memory_id: str, problem: str | None = None) -> Response:

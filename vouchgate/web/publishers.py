@@ -16,7 +16,7 @@ from vouchgate.review.trust import publishers
 from vouchgate.review.trust.publishers import MOST, TooManyPublishers
 from vouchgate.server.state import service_of
 from vouchgate.web.pages import PageProblem, html
-from vouchgate.web.session import SignedIn, form, require_recent, waiting_for
+from vouchgate.web.session import SignedIn, form, require_recent, see_other, waiting_for
 
 router = APIRouter(include_in_schema=False)
 
@@ -56,7 +56,8 @@ def listing(request: Request, visitor: SignedIn) -> Response:
 @router.post(PATH)
 async def decide(request: Request, visitor: SignedIn) -> Response:
     """Trusts or bans a publisher, or takes that back."""
-    fields, store, now = await form(request, visitor), service_of(request).store, datetime.now(UTC)
+    fields, visitor = await form(request, visitor)
+    store, now = service_of(request).store, datetime.now(UTC)
     publisher, trust, days = (
         _parse(fields.get("publisher", "")),
         fields.get("trust", ""),
@@ -74,7 +75,7 @@ async def decide(request: Request, visitor: SignedIn) -> Response:
             raise PageProblem(409, f"You say something of {MOST} publishers already. Take one back first.")
     else:
         raise PageProblem(422, "A publisher is trusted or banned, for a number of days that the page offers.")
-    return Response(status_code=303, headers={"Location": PATH})
+    return see_other(request, PATH)
 
 
 def _parse(text: str) -> str:

@@ -33,7 +33,7 @@ from vouchgate.storage.identity.names import valid_name
 from vouchgate.web.listing import listing_of
 from vouchgate.web.pages import PageProblem, html
 from vouchgate.web.pane import read_item
-from vouchgate.web.session import BULK_BYTES, Form, SignedIn, Visitor, form, own_path
+from vouchgate.web.session import BULK_BYTES, Form, SignedIn, Visitor, form, own_path, see_other
 from vouchgate.web.told import ActResult, describe_result, find_notice
 
 router = APIRouter(include_in_schema=False)
@@ -113,7 +113,7 @@ class _ActRequest:
 async def act(request: Request, visitor: SignedIn) -> Response:
     """One act on one row or on several. A stale, decided, foreign or unknown one spoils no other; of the last two
     nothing is said that tells them apart."""
-    fields = await form(request, visitor, limit=BULK_BYTES)
+    fields, visitor = await form(request, visitor, limit=BULK_BYTES)
     service = service_of(request)
     asked = _undo_request(service, visitor) if fields.get("do") == "undo-last" else _parse_request(fields)
     unread = await run_in_threadpool(_unread_results, service, visitor, asked)
@@ -151,7 +151,7 @@ async def act(request: Request, visitor: SignedIn) -> Response:
             results=shown,
             back=back,
         )
-    return redirect_with_result(back, results[0])
+    return redirect_with_result(request, back, results[0])
 
 
 def _unread_results(service: Service, visitor: Visitor, asked: _ActRequest) -> dict[str, ActResult]:
@@ -269,7 +269,7 @@ def _summary(verb: str, results: Sequence[ActResult]) -> str:
     return f"{done} {past}, " + ", ".join(f"{count} {outcome}" for outcome, count in kinds.items())
 
 
-def redirect_with_result(back: str, result: ActResult) -> Response:
+def redirect_with_result(request: Request, back: str, result: ActResult) -> Response:
     """To where the visitor came from, where what was done is told."""
     joint = "&" if "?" in back else "?"
-    return Response(status_code=303, headers={"Location": f"{back}{joint}done={result.id}"})
+    return see_other(request, f"{back}{joint}done={result.id}")

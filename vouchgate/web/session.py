@@ -9,14 +9,15 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Annotated
 from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 from fastapi import Depends, Request
 from starlette.datastructures import ImmutableMultiDict
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
 from vouchgate.ingest.claims.people import Principal, Role
 from vouchgate.server.oidc import LATELY
@@ -56,7 +57,8 @@ _SYSTEMS = (
 _LONGEST_PATH = 4000  # longer than any page's own, be its search 200 characters of four bytes each
 
 _FORM_OF_OTHERS = (
-    "This form is not from a page of yours, or you have signed in again since. Nothing was done. "
+    "This form is not from a page of yours, or you have signed in again since, or do not rule any more for the owner "
+    "whose page it was. Nothing was done. "
     "Load the page again and repeat what you did."
 )
 
@@ -67,7 +69,7 @@ Form = ImmutableMultiDict[str, str]
 class Visitor:
     """Who is signed in. A reviewer is before the pages of one of their owners: `principal` is nobody's but this
     owner's; `owners` are all, sorted. An auditor is before those of all their owners together: `owner_id` is empty.
-    `csrf` goes into the hidden field `csrf` of every form."""
+    `csrf` goes into the hidden field `csrf` of every form, and names the owner: see `form`."""
 
     principal: Principal
     owner_id: str
@@ -80,6 +82,12 @@ class Visitor:
     def audits(self) -> bool:
         """Whether this is an auditor, who has pages of their own, and rules on nothing."""
         return self.principal.role is Role.AUDITOR
+
+    def of(self, owner_id: str) -> Visitor:
+        """The same person before the pages of another of their owners."""
+        principal = self.principal.model_copy(update={"owners": frozenset({owner_id})})
+        csrf = csrf_of(self.secret, owner_id)
+        return replace(self, principal=principal, owner_id=owner_id, csrf=csrf)
 
 
 class SignInNeeded(Exception):
@@ -119,23 +127,35 @@ def visitor_of(request: Request) -> Visitor:
         raise SignInNeeded
     principal = found.principal
     if principal.role is Role.AUDITOR:
-        visitor = Visitor(principal, "", owners, csrf_of(secret), secret, found.proved_at)
+        visitor = Visitor(principal, "", owners, csrf_of(secret, ""), secret, found.proved_at)
         request.state.visitor = visitor
         return visitor
     if not owners:
         raise PageProblem(403, "You rule for no owner at present. Whoever runs the service can change that.")
-    owner_id = _chosen(request, owners)
-    principal = principal.model_copy(update={"owners": frozenset({owner_id})})
-    visitor = Visitor(principal, owner_id, owners, csrf_of(secret), secret, found.proved_at)
-    request.state.visitor = visitor  # for pages that tell of an error
-    # Of another owner's, or of an agent that acts for others too, nobody is told here.
-    concerned = [one for one in stand if one.owner_id == owner_id or not (one.owner_id or one.agent)]
-    request.state.standing = [one.sentence for one in concerned if one.matters]
+    visitor = Visitor(principal, "", owners, "", secret, found.proved_at).of(_chosen(request, owners))
+    request.state.modes = stand
+    _show(request, visitor)
     return visitor
 
 
+def _show(request: Request, visitor: Visitor) -> None:
+    """Has the pages that this request leads to be those of the visitor's owner, also one that tells of an error."""
+    request.state.visitor = visitor
+    # Of another owner's, or of an agent that acts for others too, nobody is told here.
+    concerned = [
+        one
+        for one in request.state.modes
+        if one.owner_id == visitor.owner_id or not (one.owner_id or one.agent)
+    ]
+    request.state.standing = [one.sentence for one in concerned if one.matters]
+
+
 def _chosen(request: Request, owners: tuple[str, ...]) -> str:
-    chosen = unquote(request.cookies.get(OWNER_COOKIE, ""))
+    """The owner that the address names, as those do that a page's script asks for, or else the cookie."""
+    named = request.query_params.get("owner")
+    if named is not None and named not in owners:
+        raise PageProblem(403, "You do not rule for the owner of this page, or not any more.")
+    chosen = named or unquote(request.cookies.get(OWNER_COOKIE, ""))
     return chosen if chosen in owners else owners[0]
 
 
@@ -166,25 +186,34 @@ def _well_formed(secret: str | None) -> str | None:
     return secret if secret is not None and _SECRET.fullmatch(secret) else None
 
 
-def csrf_of(secret: str) -> str:
-    """What a form says that belongs to the holder of this secret, and does not give the secret away."""
-    return hmac.new(secret.encode(), _LABEL, hashlib.sha256).hexdigest()
+def csrf_of(secret: str, owner_id: str) -> str:
+    """What a form says that belongs to the holder of this secret and is of a page of this owner, and does not give the
+    secret away."""
+    return hmac.new(secret.encode(), _LABEL + owner_id.encode(), hashlib.sha256).hexdigest()
 
 
-async def form(request: Request, visitor: Visitor, *, limit: int = SINGLE_BYTES) -> Form:
-    """The fields of a form that one of our pages sent for this visitor; line ends are `\\n`.
+async def form(request: Request, visitor: Visitor, *, limit: int = SINGLE_BYTES) -> tuple[Form, Visitor]:
+    """The fields of a form that one of our pages sent for this visitor; line ends are `\\n`. And the visitor before the
+    pages of the owner whose page it was: in another tab they may have gone on to those of another.
 
     Raises PageProblem: 403 when another site sent it or its token is not the visitor's, 413 over `limit` bytes,
     415 when it is not `application/x-www-form-urlencoded`, 400 when it cannot be read.
     """
-    return await read_form(request, visitor.csrf, limit=limit)
+    known = {csrf_of(visitor.secret, owner): owner for owner in visitor.owners if not visitor.audits}
+    fields = await read_form(request, (visitor.csrf, *known), limit=limit)
+    owner_id = known.get(fields["csrf"], visitor.owner_id)
+    if owner_id != visitor.owner_id:
+        visitor = visitor.of(owner_id)
+        _show(request, visitor)
+    return fields, visitor
 
 
-async def read_form(request: Request, csrf: str, *, limit: int) -> Form:
-    """As `form`, for a form that must hold `csrf`."""
+async def read_form(request: Request, known: Iterable[str], *, limit: int) -> Form:
+    """As `form`, for a form whose token must be one of those that are `known`."""
     refuse_other_sites(request)
     fields = _parse(await _body(request, limit))
-    if not hmac.compare_digest(csrf.encode(), fields.get("csrf", "").encode()):
+    given = fields.get("csrf", "").encode()
+    if not any(hmac.compare_digest(csrf.encode(), given) for csrf in known):
         raise PageProblem(403, _FORM_OF_OTHERS)
     return fields
 
@@ -298,6 +327,15 @@ def set_owner(request: Request, response: Response, owner_id: str) -> None:
         httponly=True,
         samesite="lax",
     )
+
+
+def see_other(request: Request, location: str) -> Response:
+    """On to another page, which is one of the owner whose pages this request was about."""
+    answer = RedirectResponse(location, 303)
+    visitor: Visitor | None = getattr(request.state, "visitor", None)
+    if visitor is not None and visitor.owner_id and len(visitor.owners) > 1:
+        set_owner(request, answer, visitor.owner_id)
+    return answer
 
 
 def forget_session(request: Request, response: Response) -> None:

@@ -6,13 +6,13 @@ from datetime import UTC, datetime
 
 from fastapi import APIRouter, Request
 from starlette.concurrency import run_in_threadpool
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 
 from vouchgate.review.pages.wording.times import moment
 from vouchgate.server.state import service_of
 from vouchgate.storage.identity import sessions
 from vouchgate.web.pages import PageProblem, html
-from vouchgate.web.session import Anybody, form, require_recent, waiting_for
+from vouchgate.web.session import Anybody, form, require_recent, see_other, waiting_for
 
 router = APIRouter(include_in_schema=False)
 
@@ -43,7 +43,8 @@ def listing(request: Request, visitor: Anybody) -> Response:
 @router.post(PATH)
 async def end(request: Request, visitor: Anybody) -> Response:
     """Ends one other session, or all others."""
-    fields, store, now = await form(request, visitor), service_of(request).store, datetime.now(UTC)
+    fields, visitor = await form(request, visitor)
+    store, now = service_of(request).store, datetime.now(UTC)
     require_recent(visitor, PATH)
     wanted = fields.get("end", "")
     only = None if wanted == "others" else wanted
@@ -52,4 +53,4 @@ async def end(request: Request, visitor: Anybody) -> Response:
     )
     if only is not None and not ended:
         raise PageProblem(404, "There is no such session of yours, or not any more.")
-    return RedirectResponse(PATH, 303)
+    return see_other(request, PATH)

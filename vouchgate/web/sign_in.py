@@ -36,9 +36,9 @@ from vouchgate.web.session import (
     form_secret,
     own_path,
     read_form,
+    see_other,
     session_secret,
     set_form_secret,
-    set_owner,
     set_session,
     visitor_of,
 )
@@ -194,12 +194,12 @@ async def follow_link(request: Request, code: str) -> Response:
 @router.post("/review/owner")
 async def choose_owner(request: Request, visitor: SignedIn) -> Response:
     """Shows the pages of another owner that the visitor rules for."""
-    owner_id = (await form(request, visitor)).get("owner", "")
+    fields, visitor = await form(request, visitor)
+    owner_id = fields.get("owner", "")
     if owner_id not in visitor.owners:
         raise PageProblem(404, "There is no such owner for you.")
-    answer = RedirectResponse(HOME, 303)
-    set_owner(request, answer, owner_id)
-    return answer
+    request.state.visitor = visitor.of(owner_id)
+    return see_other(request, HOME)
 
 
 @router.post("/review/sign-out")
@@ -229,7 +229,7 @@ async def _read(request: Request) -> Form:
     secret = form_secret(request)
     if secret is None:
         raise PageProblem(403, _NO_COOKIE)
-    return await read_form(request, csrf_of(secret), limit=FORM_BYTES)
+    return await read_form(request, (csrf_of(secret, ""),), limit=FORM_BYTES)
 
 
 def _sign_in_page(
@@ -249,7 +249,7 @@ def _with_form(request: Request, template: str, status: int = 200, **context: An
     """A page with a sign-in form. A browser that has a cookie for these keeps it, so that a second tab does not
     spoil the first one's form."""
     secret = form_secret(request) or secrets.token_urlsafe(32)
-    answer = html(request, template, status, csrf=csrf_of(secret), **context)
+    answer = html(request, template, status, csrf=csrf_of(secret, ""), **context)
     set_form_secret(request, answer, secret)
     return answer
 

@@ -31,7 +31,7 @@ from vouchgate.storage.claims.memories import storable
 from vouchgate.storage.identity import tokens
 from vouchgate.storage.queue.spot_checks import OPEN
 from vouchgate.web.pages import PageProblem, html
-from vouchgate.web.session import SignedIn, form, waiting_for
+from vouchgate.web.session import SignedIn, form, see_other, waiting_for
 
 router = APIRouter(include_in_schema=False)
 
@@ -85,7 +85,7 @@ def _view(connection: Connection, drawn: Drawn, policy: Policy, now: datetime) -
 @router.post(f"{PATH}/{{memory_id}}")
 async def answer(request: Request, visitor: SignedIn, memory_id: str) -> Response:
     """Notes what the visitor says of a memory. What is wrong can be taken out of force on its own page."""
-    fields, service = await form(request, visitor), service_of(request)
+    (fields, visitor), service = await form(request, visitor), service_of(request)
     said = fields.get("verdict", "")
     if said not in {verdict.value for verdict in SpotVerdict}:
         raise PageProblem(422, "A spot check is answered with right, wrong or cannot tell.")
@@ -100,4 +100,4 @@ async def answer(request: Request, visitor: SignedIn, memory_id: str) -> Respons
     if isinstance(done, NotFound):
         raise PageProblem(404, "There is no such spot check.")
     wrong = f"/review/memories/{done.memory.id}?wrong=1"
-    return Response(status_code=303, headers={"Location": wrong if verdict is SpotVerdict.WRONG else PATH})
+    return see_other(request, wrong if verdict is SpotVerdict.WRONG else PATH)

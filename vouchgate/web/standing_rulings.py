@@ -23,7 +23,7 @@ from vouchgate.server.state import service_of
 from vouchgate.storage.identity import tokens
 from vouchgate.storage.identity.names import valid_name
 from vouchgate.web.pages import PageProblem, html
-from vouchgate.web.session import BULK_BYTES, SignedIn, Visitor, form, require_recent, waiting_for
+from vouchgate.web.session import BULK_BYTES, SignedIn, Visitor, form, require_recent, see_other, waiting_for
 from vouchgate.web.told import describe_result
 
 router = APIRouter(include_in_schema=False)
@@ -90,7 +90,8 @@ def _new(request: Request, visitor: Visitor, now: datetime) -> NewRulingView:
 @router.post(PATH)
 async def confirm(request: Request, visitor: SignedIn) -> Response:
     """Makes a standing ruling, as it was previewed."""
-    fields, service, now = await form(request, visitor), service_of(request), datetime.now(UTC)
+    fields, visitor = await form(request, visitor)
+    service, now = service_of(request), datetime.now(UTC)
     draft = _draft(
         _verdict(fields.get("verdict", "")), {name: fields.get(name) or None for name in views.LABELS}
     )
@@ -110,14 +111,15 @@ async def confirm(request: Request, visitor: SignedIn) -> Response:
     )
     if isinstance(made, RulingRefused):
         raise PageProblem(409, made.message)
-    return Response(status_code=303, headers={"Location": f"{PATH}?made={made.id}"})
+    return see_other(request, f"{PATH}?made={made.id}")
 
 
 @router.post(f"{PATH}/{{ruling_id}}/waiting")
 async def rule_on_waiting(request: Request, visitor: SignedIn, ruling_id: str) -> Response:
     """The visitor's own ruling on what the page listed as waiting, as the standing ruling would have it: one act, which
     one undo takes back."""
-    fields, service = await form(request, visitor, limit=BULK_BYTES), service_of(request)
+    fields, visitor = await form(request, visitor, limit=BULK_BYTES)
+    service = service_of(request)
     found = await run_in_threadpool(
         service.standing_rulings.waiting, visitor.principal, ruling_id, datetime.now(UTC)
     )
@@ -146,11 +148,8 @@ async def rule_on_waiting(request: Request, visitor: SignedIn, ruling_id: str) -
 @router.post(f"{PATH}/{{ruling_id}}")
 async def end(request: Request, visitor: SignedIn, ruling_id: str) -> Response:
     """Takes a standing ruling back, with what it did if the visitor says so."""
-    fields, rulings, now = (
-        await form(request, visitor),
-        service_of(request).standing_rulings,
-        datetime.now(UTC),
-    )
+    fields, visitor = await form(request, visitor)
+    rulings, now = service_of(request).standing_rulings, datetime.now(UTC)
     require_recent(visitor, PATH)
     if (then := fields.get("then", "")) not in tuple(Then):
         raise PageProblem(422, "What a standing ruling did is kept, goes to the queue, or is retracted.")

@@ -14,7 +14,7 @@ from vouchgate.server.state import service_of
 from vouchgate.storage.queue.query import QueryError
 from vouchgate.storage.queue.views import MOST_VIEWS
 from vouchgate.web.pages import PageProblem
-from vouchgate.web.session import SignedIn, form, own_path
+from vouchgate.web.session import SignedIn, form, own_path, see_other
 
 router = APIRouter(include_in_schema=False)
 
@@ -24,7 +24,7 @@ MOST_NAME = 60  # characters, as over the API
 @router.post("/review/views")
 async def change_views(request: Request, visitor: SignedIn) -> Response:
     """Keeps the search under the name that was typed, or forgets what has the name; then back to the list."""
-    fields, store = await form(request, visitor), service_of(request).store
+    (fields, visitor), store = await form(request, visitor), service_of(request).store
     said, name = fields.get("do", ""), fields.get("name", "").strip()
     if said not in ("save", "forget") or not 0 < len(name) <= MOST_NAME:
         raise PageProblem(422, f"A name for a search has 1 to {MOST_NAME} characters.")
@@ -38,4 +38,4 @@ async def change_views(request: Request, visitor: SignedIn) -> Response:
             raise PageProblem(422, str(error)) from error
         if isinstance(saved, TooManyViews):
             raise PageProblem(409, f"You have {MOST_VIEWS} searches with a name; forget one first.")
-    return Response(status_code=303, headers={"Location": own_path(fields.get("back"))})
+    return see_other(request, own_path(fields.get("back")))

@@ -6,6 +6,7 @@
   const one = (selector, within = document) => within.querySelector(selector);
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
   const { page, csrf } = document.body.dataset;
+  const { owner } = document.documentElement.dataset; // of several, the one whose page this is, whatever another tab shows
   const live = one("#live");
 
   function announce(text) {
@@ -18,6 +19,13 @@
     for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
     made.append(...children);
     return made;
+  }
+
+  // An address of ours, of the owner whose page this is.
+  function own(address) {
+    const found = new URL(address, location);
+    if (owner) found.searchParams.set("owner", owner);
+    return found.href;
   }
 
   // --- the queue: which row is chosen -------------------------------------------------------------------------
@@ -60,7 +68,7 @@
       const query = new URLSearchParams(location.search);
       query.delete("done");
       kept = { html: kept?.html ?? null, stale: false };
-      kept.ready = fetch(`/review/items/${row.dataset.id}/pane?${query}`, { headers: { Accept: "text/html" } })
+      kept.ready = fetch(own(`/review/items/${row.dataset.id}/pane?${query}`), { headers: { Accept: "text/html" } })
         .then(async (answer) => { if (answer.ok && !answer.redirected) kept.html = await answer.text(); })
         .catch(() => {}) // it can be opened on its own page, and is asked for again
         .then(() => { if (kept.html === null) panes.delete(key); });
@@ -194,13 +202,14 @@
 
   const parsed = (text) => new DOMParser().parseFromString(text, "text/html");
 
-  // A message that stays in sight wherever the page is scrolled to, with the way back.
-  function say(text, kind = "", undo = false) {
+  // A message that stays in sight wherever the page is scrolled to, with the way back from what it tells: `undo` names
+  // the items to be taken back.
+  function say(text, kind = "", undo = []) {
     all("main > .said.toast").forEach((old) => old.remove());
     const bar = element("div", { class: `said toast by-script ${kind}` }, element("p", {}, text));
-    if (undo) {
+    if (undo.length) {
       const button = element("button", { type: "button" }, "Undo ", element("kbd", { "aria-hidden": "true" }, "u"));
-      button.addEventListener("click", takeBack);
+      button.addEventListener("click", () => takeBack(`undo:${undo}`));
       bar.append(button);
     }
     const close = element("button", { type: "button", class: "quiet", "aria-label": "Close" }, "×");
@@ -222,7 +231,8 @@
     const current = chosen();
     const after = current && rows().slice(rows().indexOf(current) + 1).find((row) => !answer.results.some((r) => r.id === row.dataset.id));
     let done = 0;
-    const back = answer.results.some((result) => result.undo_version);
+    // The last first: it may have replaced what one before it stored.
+    const back = answer.results.filter((result) => result.undo_version).map((result) => `${result.id}:${result.undo_version}`).reverse();
     for (const result of answer.results) {
       const row = document.getElementById(result.id);
       if (result.done) {
@@ -239,13 +249,14 @@
     setWaiting(answer.waiting);
     const [first] = answer.results;
     const failed = answer.results.find((result) => !result.done);
+    const some = back.length && back.length < done ? `. ${back.length} of them can be taken back` : "";
     if (!left) {
       showResults(answer);
-      say(answer.summary, failed ? "doubt" : "", back);
+      say(answer.summary + some, failed ? "doubt" : "", back);
     } else if (answer.results.length > 1) {
-      say(`${answer.summary}.${failed ? ` ${failed.message}` : ""}`, failed ? "doubt" : "", back);
+      say(`${answer.summary}${some}.${failed ? ` ${failed.message}` : ""}`, failed ? "doubt" : "", back);
     } else if (first) {
-      say(first.message, first.done ? "" : "bad", first.done && back);
+      say(first.message, first.done ? "" : "bad", back);
     }
     if (current && !current.isConnected) choose(after || rows().at(-1) || null);
     ticked();
@@ -268,9 +279,10 @@
     (one("#bulk") || one("section[aria-labelledby=waiting]")).append(shown);
   }
 
-  // What this person did last, as the service knows it: here, before the page was loaded, or in another window.
-  async function takeBack() {
-    const answer = await send({ do: "undo-last" });
+  // What is named, or else what this person did last, as the service knows it: here, before the page was loaded, or in
+  // another window.
+  async function takeBack(what = "undo-last") {
+    const answer = await send({ do: what });
     if (!answer) return;
     overtaken = true;
     panes.forEach((kept) => { kept.stale = true; });
@@ -472,9 +484,10 @@
   // This page as it is now, or null.
   async function fetched() {
     try {
-      const answer = await fetch(location.href, { headers: { Accept: "text/html" }, signal: AbortSignal.timeout(30000) });
+      const answer = await fetch(own(location.href), { headers: { Accept: "text/html" }, signal: AbortSignal.timeout(30000) });
       // Signed out, or signed in anew, perhaps as somebody else: nothing on this page holds any more.
       if (answer.redirected) location.assign(answer.url);
+      else if (answer.status === 403) location.reload(); // who rules no more for the owner whose page this is
       const fresh = answer.ok && !answer.redirected ? parsed(await answer.text()) : null;
       if (fresh && fresh.body.dataset.csrf !== csrf) location.reload();
       return fresh?.body.dataset.csrf === csrf ? fresh : null;
@@ -583,7 +596,7 @@
   // at, only the queue has one.
   function listen() {
     if (stream || !one("#badge") || (document.hidden && page !== "queue")) return;
-    stream = new EventSource("/review/events");
+    stream = new EventSource(own("/review/events"));
     stream.addEventListener("queue", (event) => {
       const { waiting, seq } = JSON.parse(event.data);
       setWaiting(waiting);

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.acceptance.site import Site, open_site, queue
-from tests.browser import Chromium, is_for_everybody, sign_in_with
+from tests.browser import Chromium, is_for_everybody, sign_in_with, waits
 from vouchgate.ingest.claims.people import Role
 from vouchgate.storage.identity import persons, tokens
 
@@ -66,4 +67,26 @@ def test_two_people_agree_in_two_browsers_and_nobody_on_their_own_agents_claim(
     page.get_by_label("Whose memories to show").select_option(second)
     page.get_by_role("button", name="Show").click()
     page.wait_for_url("**/review")
+    assert page.get_by_label("Whose memories to show").input_value() == second
+    # What another tab shows is that one's: a list keeps to its own owner, and so do its acts.
+    tab = desks["bea"].go("/review", desks["bea"].tab())
+    tab.get_by_label("Whose memories to show").select_option(first)
+    tab.locator("header").get_by_role("button", name="Show").click()
+    theirs = queue(site.agent(first), "The garden is watered on Mondays")
+    tab.locator(f"#queue > .row[data-id='{theirs}']").wait_for()
+    mine = queue(site.agent(second), "The library closes at noon on Fridays")
+    page.locator(f"#queue > .row[data-id='{mine}']").wait_for()
+    waits(page, 1)
+    expect(page.locator(".row")).to_have_count(1)
+    expect(page.locator("#pane .claim").first).to_contain_text("The library closes")
+    page.keyboard.press("a")
+    expect(page.locator(".toast")).to_contain_text("Approved by 1 of 2")
+    # The button takes back what it stands beside, the key what was done last: both are votes.
+    tab.keyboard.press("a")
+    expect(tab.locator(".toast")).to_contain_text("The garden is watered")
+    page.locator(".toast").get_by_role("button", name="Undo").click()
+    expect(page.locator(".toast")).to_contain_text("Taken back: “The library closes")
+    tab.keyboard.press("u")
+    expect(tab.locator(".toast")).to_contain_text("Taken back: “The garden is watered")
+    expect(tab.locator(".row")).to_have_count(1)
     assert page.get_by_label("Whose memories to show").input_value() == second

@@ -10,7 +10,7 @@ import pytest
 from lxml import html
 from sqlalchemy import update
 
-from tests.desk import Desk, claim_words, run
+from tests.desk import Desk, add, claim_words, run
 from vouchgate.ingest.claims.claim import Source
 from vouchgate.ingest.claims.memory import MemoryStatus
 from vouchgate.ingest.claims.waiting import ReviewStatus
@@ -227,3 +227,46 @@ def test_enter_on_a_tick_asks_for_nothing(service: Service) -> None:
         assert desk.waiting() == [item]
 
     run(service, "enter", work)
+
+
+def test_a_form_acts_for_the_owner_of_its_page_whatever_another_tab_shows(service: Service) -> None:
+    async def work(desk: Desk) -> None:
+        desk.fill(2)
+        edited, rejected = desk.waiting()
+        await desk.get("/review/publishers")
+        mine = desk.csrf
+        chosen = await desk.post("/review/owner", owner="tab-2")
+        assert (chosen.status_code, chosen.headers["Location"]) == (303, "/review")
+        add(service, "tab-2", claim_words(7))
+        assert claim_words(7) in shown((await desk.get("/review")).text)
+        assert desk.csrf != mine
+
+        banned = {"publisher": "kiln.example", "trust": "banned", "days": "30"}
+        answer = await desk.post("/review/publishers", csrf=mine, **banned)
+        assert answer.status_code == 303
+        assert "kiln.example" in shown((await desk.get(answer.headers["Location"])).text)
+        assert "kiln.example" not in shown((await desk.get("/review/publishers?owner=tab-2")).text)
+
+        await desk.post("/review/owner", owner="tab-2")
+        path = f"/review/items/{edited.id}"
+        refused = await desk.post(
+            f"{path}/approve", csrf=mine, version=1, note="z" * 2001, content="As typed."
+        )
+        assert (refused.status_code, "As typed." in refused.text) == (422, True)
+        done = await desk.post(f"{path}/approve", csrf=mine, version=1, content="As typed.")
+        assert (done.status_code, desk.item(edited.id).status) == (303, ReviewStatus.APPROVED)
+        assert "Approved: As typed." in shown((await desk.get(done.headers["Location"])).text)
+
+        await desk.post("/review/owner", owner="tab-2")
+        told = await desk.act(csrf=mine, do=f"reject:{rejected.id}:1", reason="Not so")
+        assert ([one["done"] for one in told["results"]], told["waiting"]) == ([True], 0)
+        assert claim_words(7) in shown(
+            (await desk.get("/review")).text
+        )  # a script's act leaves other tabs alone
+
+        listed = await desk.get("/review?owner=tab-1")
+        assert claim_words(7) not in shown(listed.text)
+        assert (await desk.get(f"{path}/pane?owner=tab-1")).status_code == 200
+        assert (await desk.get("/review?owner=tab-3")).status_code == 403
+
+    run(service, "tab-1", work, "tab-2")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.claims import examined, submission_of
-from tests.desk import Desk, run
+from tests.desk import Desk, claim_words, run
 from vouchgate.ingest.claims.claim import Source
 from vouchgate.ingest.claims.delivery import DeliveryOp, DeliveryTarget
 from vouchgate.ingest.claims.waiting import ReviewStatus
@@ -61,6 +61,9 @@ def test_a_removal_says_what_goes_and_has_nothing_to_edit(service: Service) -> N
         send(desk, OLD, AT)
         send(desk, OLD, AT.model_copy(update={"op": DeliveryOp.REMOVE}))
         (item,) = desk.waiting()
+        desk.fill(1, 1)
+        (other,) = [each for each in desk.waiting() if each.id != item.id]
+        assert (await desk.act(do=f"approve:{other.id}:1"))["summary"] == "1 approved"
         page = (await desk.get(f"/review/items/{item.id}")).text
         assert "What it would remove" in page
         assert "Has invoices removed from kg, and retracts" in page
@@ -72,7 +75,12 @@ def test_a_removal_says_what_goes_and_has_nothing_to_edit(service: Service) -> N
         )
         assert answer.status_code in (200, 303), answer.text
         assert desk.item(item.id).status is ReviewStatus.APPROVED
-        assert desk.memories() == []
+        assert [memory.content for memory in desk.memories()] == [claim_words(1)]
+        # It is what was done last, and nothing that was done before goes back in its stead.
+        told = await desk.act(do="undo-last")
+        assert [row["outcome"] for row in told["results"]] == ["not taken back"]
+        assert told["results"][0]["message"].startswith("What was removed may be gone")
+        assert [memory.content for memory in desk.memories()] == [claim_words(1)]
         assert "it is to be removed" in (await desk.get(f"/review/items/{item.id}")).text
 
     run(service, "removes", work)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from tests.claims import NOW, examined, policy, submission_of
 from tests.reviews import all_memories, assert_consistent, everything, history
-from vouchgate.ingest.claims.claim import Source
+from vouchgate.ingest.claims.claim import MemoryType, Source
 from vouchgate.ingest.claims.people import Principal, Role
 from vouchgate.ingest.claims.waiting import PendingMemory, ReviewStatus
 from vouchgate.review.answers import (
@@ -18,6 +19,7 @@ from vouchgate.review.answers import (
     ApprovalRefused,
     Approved,
     ItemChanged,
+    NotUndoable,
     Objected,
     Rejected,
     Undone,
@@ -221,3 +223,20 @@ def test_of_many_at_once_each_person_counts_once(room: Room) -> None:
     assert all(isinstance(answer, Approved | AlreadyDecided) for answer in answers)
     assert [memory.content for memory in all_memories(room.store)] == ["The buoy is painted every spring."]
     assert room.actions().count("review.voted") == 2
+
+
+def test_the_last_act_may_be_a_vote_and_an_objection_is_not_passed_over(room: Room) -> None:
+    bea, queue = room.people["bea"], room.queue
+    ruled = room.propose("Prefers tea.", memory_type=MemoryType.PREFERENCE)
+    voted = room.propose("The quay is eighty metres long.")
+    assert isinstance(room.approve("bea", ruled), Approved)
+    later, now = NOW + timedelta(seconds=1), NOW + timedelta(seconds=5)
+    assert isinstance(queue.approve(bea, voted, version=1, now=later), Voted)
+    assert [item.id for item in queue.last_act(bea, now)] == [voted]
+    assert isinstance(room.undo("bea", voted), Undone)
+    assert [item.id for item in queue.last_act(bea, now)] == [ruled]
+    assert isinstance(room.approve("cleo", voted), Voted)
+    assert isinstance(queue.reject(bea, voted, version=1, reason="Not so.", now=later), Objected)
+    assert [item.id for item in queue.last_act(bea, now)] == [voted]
+    assert isinstance(room.undo("bea", voted), NotUndoable)
+    assert queue.last_act(bea, NOW + timedelta(days=1)) == []

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Depends, Request
 from sqlalchemy import Connection
 from starlette.concurrency import run_in_threadpool
-from starlette.responses import RedirectResponse, Response, StreamingResponse
+from starlette.responses import Response, StreamingResponse
 
 from vouchgate.importing.batches import Batch, PreparedRow, claim_of
 from vouchgate.importing.labels import RowLabel
@@ -32,7 +32,7 @@ from vouchgate.storage.queue import audits
 from vouchgate.storage.queue.audits import AT_ONCE, Audit, RowState
 from vouchgate.web.audit.access import auditing
 from vouchgate.web.pages import PageProblem, html
-from vouchgate.web.session import BULK_BYTES, Anybody, SignedIn, Visitor, form, waiting_for
+from vouchgate.web.session import BULK_BYTES, Anybody, SignedIn, Visitor, form, see_other, waiting_for
 
 router = APIRouter(include_in_schema=False)
 
@@ -139,7 +139,7 @@ def _shown_of(metadata: dict[str, Any]) -> dict[str, Any]:
 @router.post(f"{PATH}/{{audit_id}}")
 async def act(request: Request, visitor: SignedIn, audit_id: str) -> Response:
     """Clears or keeps the rows that are ticked, or all open ones with a label; or takes an act back."""
-    fields = await form(request, visitor, limit=BULK_BYTES)
+    fields, visitor = await form(request, visitor, limit=BULK_BYTES)
     verb, _, which = fields.get("do", "").partition(":")
     numbers = ([which] if verb == "undo" else fields.getlist("row"))[:PAGE]
     if verb not in _VERBS or not all(
@@ -156,14 +156,14 @@ async def act(request: Request, visitor: SignedIn, audit_id: str) -> Response:
     if isinstance(await run_in_threadpool(move, _VERBS[verb], chosen, now=datetime.now(UTC)), NotFound):
         raise PageProblem(404, "There is no such audit, or its 30 days are over.")
     back = {name: fields[name] for name in ("label", "state") if fields.get(name)}
-    return RedirectResponse(f"{PATH}/{audit_id}?{urlencode(back)}", 303)
+    return see_other(request, f"{PATH}/{audit_id}?{urlencode(back)}")
 
 
 @router.post(f"{PATH}/{{audit_id}}/feed")
 async def feed(request: Request, visitor: SignedIn, audit_id: str) -> Response:
     """Sends the next rows that are left to the gate, as an import would; none twice, as each has a key of its own. A
     browser with script goes on by itself."""
-    await form(request, visitor)
+    _, visitor = await form(request, visitor)
     gate, store = service_of(request).gate, service_of(request).store
     audit = await run_in_threadpool(_find, request, visitor, audit_id)
     agent = Principal(id=audit.token_id, name=audit.name, role=Role.AGENT, owners=frozenset({audit.owner_id}))
