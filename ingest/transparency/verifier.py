@@ -16,7 +16,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NoReturn
@@ -506,13 +506,33 @@ STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 DECISION_TYPE, EXPORT_TYPE = "urn:vouchgate:decision:v1", "urn:vouchgate:export:v1"
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
 MANIFEST, MANIFEST_SIGNED = "manifest.json", "manifest.dsse.json"
-Decided = dict[
-    str, tuple[str, str | None, bool]
-]  # by decision: the commitment to it, its salt, whether it was erased
+ERASED = "memory.erased"  # of all that goes at once, or of a decision on another claim that loses words by it
+EntryKey = tuple[str, int]  # an owner, and the number of an entry in its chain
 DECIDED = frozenset(  # actions whose subject is a decision
     f"claim.{how}"
     for how in ("stored", "queued", "repeated", "blocked", "let_through", "promoted", "rechecked")
 ) | {"review.edited"}
+
+
+@dataclass(slots=True)
+class Logged:
+    """What the entries of an export say."""
+
+    digests: dict[EntryKey, str] = field(default_factory=dict)  # of each
+    # By decision: which entry is about it, the commitment to it and its salt.
+    decided: dict[str, tuple[EntryKey, str, str | None]] = field(default_factory=dict)
+    beyond: set[EntryKey] = field(default_factory=set)  # erasures that are not of the period
+    erased: set[str] = field(default_factory=set)  # of which nothing is left
+    shortened: dict[str, tuple[str, str]] = field(default_factory=dict)  # commitment and salt of what is left
+    proven: set[EntryKey] = field(default_factory=set)  # those with a receipt that holds
+
+    def uncovered(self) -> set[EntryKey]:
+        """The entries that are in no receipt, nor before one that is: each names the digest of the one before."""
+        last = dict(sorted(self.proven - self.beyond))  # of each owner
+        behind = {
+            each for each in self.digests if each not in self.beyond and each[1] > last.get(each[0], -1)
+        }
+        return behind | (self.beyond - self.proven)
 
 
 def pae(body: bytes) -> bytes:
@@ -576,37 +596,75 @@ def check_files(folder: Path, keys: Sequence[Key]) -> int:
     return len(listed)
 
 
-def check_chains(folder: Path) -> Decided:
-    """That each owner's entries in `log.jsonl` continue one another; what they say of decisions. Raises NotProven."""
+def _entry(line: bytes, what: str) -> tuple[dict[str, Any], EntryKey, str]:
+    """An entry, which it is, and the digest that it must have."""
+    entry = _json(line, what)
+    try:
+        names = ("owner_id", "seq", "at", "actor", "action", "subject_id", "content_digest", "previous")
+        made = hashlib.sha256(json.dumps([entry[each] for each in names]).encode()).hexdigest()
+        if not (isinstance(entry["owner_id"], str) and type(entry["seq"]) is int and entry["digest"]):
+            raise TypeError
+    except (KeyError, TypeError):
+        raise Malformed(f"{what} lacks a part of an entry.") from None
+    return entry, (entry["owner_id"], entry["seq"]), made
+
+
+def check_chains(folder: Path) -> Logged:
+    """That each owner's entries in `log.jsonl` continue one another; what they say. Raises NotProven."""
     last: dict[str, tuple[int, str]] = {}
-    decided: Decided = {}
+    log = Logged()
     for line in lines_of(folder / "log.jsonl"):
-        entry = _json(line, "A line of log.jsonl")
+        entry, (owner, seq), made = _entry(line, "A line of log.jsonl")
+        previous = seq - 1, entry["previous"]
+        if made != entry["digest"] or last.get(owner, previous) != previous:
+            raise NotProven(
+                f"Entry {seq!a} of the log of {owner!a} was altered, or one before it is missing."
+            )
+        last[owner], log.digests[owner, seq] = (seq, made), made
+        if entry["action"] in DECIDED:
+            try:
+                log.decided[entry["subject_id"]] = (owner, seq), entry["content_digest"], entry["salt"]
+            except (KeyError, TypeError):
+                raise Malformed("A line of log.jsonl lacks a part of an entry.") from None
+    return log
+
+
+def check_erasures(folder: Path, log: Logged) -> None:
+    """That what `erasures.jsonl` says of decisions is what entries commit to, those of the period being in `log.jsonl`;
+    notes it. Raises NotProven."""
+    for line in lines_of(folder / "erasures.jsonl"):
+        entry, key, made = _entry(line, "A line of erasures.jsonl")
+        subject, commitment = entry["subject_id"], entry["content_digest"]
+        if key not in log.digests:
+            log.beyond.add(key)
+        if not made == entry["digest"] == log.digests.setdefault(key, made) or entry["action"] != ERASED:
+            raise NotProven(f"The erasure {subject!a} was altered: it is not the entry that the log has.")
         try:
-            owner, seq, previous = entry["owner_id"], entry["seq"], entry["previous"]
-            said = [
-                owner,
-                seq,
-                *(entry[each] for each in ("at", "actor", "action", "subject_id", "content_digest")),
-            ]
-            made = hashlib.sha256(json.dumps([*said, previous]).encode()).hexdigest()
-            if made != entry["digest"] or last.get(owner, (seq - 1, previous)) != (seq - 1, previous):
-                raise NotProven(
-                    f"Entry {seq!a} of the log of {owner!a} was altered, or one before it is missing."
-                )
-            last[owner] = seq, made
-            if entry["action"] in DECIDED:
-                decided[entry["subject_id"]] = entry["content_digest"], entry["salt"], entry["erased"] is True
-        except (KeyError, TypeError):
-            raise Malformed("A line of log.jsonl lacks a part of an entry.") from None
-    return decided
+            salt, items = str(entry["salt"]), entry.get("items")
+            if items is None:  # of one decision: what is left of it is told in `decisions.jsonl`
+                gone, log.shortened[subject] = [subject], (commitment, salt)
+            elif _commits(commitment, salt, {"basis": entry["basis"], "items": items}):
+                gone = [each for each in items if each in log.decided]
+                log.erased.update(gone)
+            else:
+                raise NotProven(f"The log does not commit to what the erasure {subject!a} names.")
+            if any(log.decided[each][0] >= key or log.decided[each][0][0] != key[0] for each in gone):
+                raise NotProven(f"The erasure {subject!a} names a decision that came after it.")
+        except (KeyError, TypeError, ValueError):
+            raise Malformed("An erasure has a salt, and a basis with items or a decision.") from None
 
 
-def check_decisions(folder: Path, keys: Sequence[Key], decided: Decided) -> int:
+def _commits(commitment: str, salt: str, document: dict[str, Any]) -> bool:
+    """Whether this is what an entry is about. Raises ValueError where the salt is none."""
+    written = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    return hashlib.sha256(bytes.fromhex(salt) + written).hexdigest() == commitment.rpartition(":")[2]
+
+
+def check_decisions(folder: Path, keys: Sequence[Key], log: Logged) -> tuple[int, int]:
     """That the log commits to every decision, that every one that it tells of is there, and that an envelope says so of
-    each; how many there are. Raises NotProven."""
-    left = {name: (commitment, salt) for name, (commitment, salt, erased) in decided.items() if not erased}
-    count, policies = len(left), {each.stem for each in (folder / "policies").glob("*.json")}
+    each; how many there are, and how many of these lost words by an erasure. Raises NotProven."""
+    left = {name: (commitment, salt) for name, (_, commitment, salt) in log.decided.items()}
+    shortened, policies = 0, {each.stem for each in (folder / "policies").glob("*.json")}
     answers, envelopes = lines_of(folder / "decisions.jsonl"), iter(lines_of(folder / "decisions.dsse.jsonl"))
     for answer in answers:
         told = _json(open_envelope(next(envelopes, b""), keys), "A statement")
@@ -621,37 +679,59 @@ def check_decisions(folder: Path, keys: Sequence[Key], decided: Decided) -> int:
             raise NotProven(f"{name!a} was altered: it is not what its statement says.")
         if any(told["predicate"].get(each) != said.get(each) for each in SAID):
             raise NotProven(f"The statement about {name!a} says something else than the decision.")
-        if hashlib.sha256(salted).hexdigest() != commitment.rpartition(":")[2]:
+        if salt is None and name in log.shortened:
+            about = {"decision": name, "answer": digest}
+            shortened, holds = shortened + 1, _commits(*log.shortened[name], about)
+        else:
+            holds = hashlib.sha256(salted).hexdigest() == commitment.rpartition(":")[2]
+        if not holds:
             raise NotProven(f"{name!a} is not a decision that the log commits to.")
         if policy not in policies:
             raise NotProven(f"The policy of {name!a} is missing.")
-    if next(envelopes, None) is not None or left:
+    missing = left.keys() - log.erased
+    if next(envelopes, None) is not None or missing:
         raise NotProven(
-            f"{len(left)} decisions that the log tells of are missing, such as {min(left, default='')!a}."
+            f"{len(missing)} decisions that the log tells of are missing, and no entry says that they were erased,"
+            f" such as {min(missing, default='')!a}."
         )
-    return count
+    return len(log.decided) - len(left), shortened
 
 
-def check_receipts(folder: Path, decided: Decided, *trusted: Any) -> int:
-    """That every receipt holds, and that its entry is the one in `log.jsonl`; how many there are. Raises NotProven."""
-    seen, checkpoint, opened = set(), b"", Checkpoint("", 0, EMPTY_ROOT)
+def check_receipts(folder: Path, log: Logged, *trusted: Any) -> int:
+    """That every receipt holds, and that its entry is the one in `log.jsonl` or `erasures.jsonl`; how many decisions
+    have none yet. Raises NotProven."""
+    with_one: set[str] = set()
+    checkpoint, opened = b"", Checkpoint("", 0, EMPTY_ROOT)
     for line in lines_of(folder / "receipts.jsonl"):
         receipt = _json(line, "A receipt")
         try:
             leaf, proof = unbase64(receipt["leaf"], "The leaf"), parse_proof(receipt["proof"].encode())
             entry, name = _json(leaf, "The entry"), receipt["decision_id"]
-            same = (entry["commitment"], receipt["salt"], entry["subject"]) == (*decided[name][:2], name)
+            key: EntryKey = (receipt["owner_id"], receipt["seq"])
+            said = log.digests[key], key[1]
+            same = said == (entry["digest"], entry["seq"]) and key not in log.proven
+            if name is not None:
+                told = key, entry["commitment"], receipt["salt"]
+                same = same and log.decided[name] == told and entry["subject"] == name
         except (KeyError, TypeError, AttributeError, UnicodeError):
             raise Malformed(
-                "A receipt is JSON with decision_id, leaf, salt and proof of a decision."
+                "A receipt is JSON with owner_id, seq, decision_id, leaf, salt and proof of an entry."
             ) from None
         if proof.checkpoint != checkpoint:  # one for all, as exports are made
             opened, checkpoint = open_checkpoint(proof.checkpoint, *trusted)[0], proof.checkpoint
         check_inclusion(proof.index, opened.size, leaf_hash(leaf), proof.hashes, opened.root)
-        if not same or name in seen:
-            raise NotProven(f"The receipt of {name!a} is that of another entry, or there twice.")
-        seen.add(name)
-    return len(seen)
+        if not same:
+            what = name or f"entry {key[1]} of {key[0]!a}"
+            raise NotProven(
+                f"The receipt of {what} is that of another entry than the log here has, or there twice."
+            )
+        log.proven.add(key)
+        if name is not None:
+            with_one.add(name)
+    without, uncovered = log.decided.keys() - with_one, log.uncovered()
+    if lost := [name for name in without if log.decided[name][0] not in uncovered]:
+        raise NotProven(f"The receipt of {min(lost)!a} is missing, and a later entry has one.")
+    return len(without)
 
 
 def _check_export(
@@ -662,21 +742,29 @@ def _check_export(
     for path in (folder / "policies").glob("*"):
         if hashlib.sha256(_read(path, MAX_ANSWER_BYTES)).hexdigest() != path.stem:
             raise NotProven(f"{path.name!a} is not the policy that its name says.")
-    decided = check_chains(folder)
-    count = check_decisions(folder, keys, decided)
-    holds = f"It holds: {files:,} files are as the manifest says, and {count:,} decisions as the log commits to them."
-    if not keys:
-        return [
-            holds,
-            "NO KEY was given, so no signature and no receipt was checked: anybody could have made this.",
-        ]
-    missing, erased = len(decided) - check_receipts(folder, decided, *trusted), len(decided) - count
-    lines = [holds]
-    if missing:
-        lines.append(f"No receipt of {missing:,} decisions: no checkpoint covered them yet.")
-    if erased:
+    log = check_chains(folder)
+    check_erasures(folder, log)
+    count, shortened = check_decisions(folder, keys, log)
+    lines = [
+        f"It holds: {files:,} files are as the manifest says, and {count:,} decisions as the log commits to them."
+    ]
+    if shortened:
+        lines.append(
+            f"{shortened:,} of them lost words by an erasure: what they showed of something that is erased is gone,"
+            " and the log commits to what is left."
+        )
+    if erased := len(log.decided) - count:
         lines.append(
             f"{erased:,} more were erased: the log still commits to them, and what they said is gone."
+        )
+    if not keys:
+        none = "NO KEY was given, so no signature and no receipt was checked: anybody could have made this."
+        return [*lines, none]
+    if missing := check_receipts(folder, log, *trusted):
+        lines.append(f"No receipt of {missing:,} decisions: no checkpoint covered them yet.")
+    if uncovered := len(log.uncovered()):
+        lines.append(
+            f"Not proven are the last {uncovered:,} entries of the log: no checkpoint covered them yet."
         )
     if (folder / "checkpoint").is_file():
         checkpoint, seen = open_checkpoint(_read(folder / "checkpoint", MAX_NOTE_BYTES), *trusted)

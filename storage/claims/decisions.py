@@ -27,7 +27,7 @@ _PAGE = (
     .limit(bindparam("most"))
 )
 _WITH_LEAVES = (
-    select(TABLE, _LEAF.c.number, _LEAF.c.data, _LOG.c.salt)
+    select(TABLE, _LEAF.c.seq, _LEAF.c.number, _LEAF.c.data, _LOG.c.salt)
     .select_from(
         TABLE.outerjoin(
             _LEAF.join(
@@ -89,7 +89,7 @@ def between(
     connection: Connection, owners: frozenset[str] | None, since: datetime | None, until: datetime | None
 ) -> Iterator[Row[Any]]:
     """The rows of these owners' decisions (None: every owner's) from `since` on and before `until`, by owner and age,
-    each with the `number` and the text (`data`) of its leaf in the tree and the `salt` of its entry, None where
+    each with `seq`, `number` and text (`data`) of its leaf in the tree and the `salt` of its entry, None where
     there is none (yet). Some in memory at a time; needs one reading transaction."""
     statement = limited_to(owners, _WITH_LEAVES, TABLE)
     if since is not None:

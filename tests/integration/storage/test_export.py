@@ -25,11 +25,12 @@ from in_toto_attestation.v1.statement_pb2 import Statement as StatementMessage
 from prov.model import ProvDocument
 from securesystemslib.dsse import Envelope
 from securesystemslib.signer import SSlibKey  # type: ignore[attr-defined]
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 
 from tests.claims import NOW, examined, policy, submission_of
 from tests.conftest import THRESHOLD
 from tests.integration.review.test_rulings import lived
+from tests.integration.storage.test_log_data import DAY, gateway
 from vouchgate.cli.looking import export
 from vouchgate.cli.looking.export import write_export
 from vouchgate.cli.output import Failure
@@ -40,8 +41,10 @@ from vouchgate.ingest.claims.people import Role
 from vouchgate.ingest.transparency.attestation import envelope, statement
 from vouchgate.ingest.transparency.note import signing_key
 from vouchgate.ingest.transparency.verifier import EXPORT_TYPE, MANIFEST, MANIFEST_SIGNED, main
+from vouchgate.review.ending.erasing import Asker, Erased, Erasing
 from vouchgate.review.trust import modes
 from vouchgate.settings import load_settings
+from vouchgate.storage.claims.submit import Decided
 from vouchgate.storage.identity import tokens
 from vouchgate.storage.log import keys, tree
 from vouchgate.storage.queue.rulings import RulingFilter
@@ -61,8 +64,11 @@ def grow(store: Store) -> None:
     store.writer.run((), lambda c: tree.put_checkpoint(c, size, note, NOW, publish=True)).result()
 
 
-def send(store: Store, content: str, **more: Any) -> None:
-    store.writer.submit(submission_of(examined(content, owner_id="bob", **more))).result()
+def send(store: Store, content: str, **more: Any) -> str:
+    """The memory that came of it, if one did."""
+    answer = store.writer.submit(submission_of(examined(content, owner_id="bob", **more))).result()
+    assert isinstance(answer, Decided)
+    return str(answer.answer.memory_id)
 
 
 @pytest.fixture(scope="module")
@@ -75,17 +81,23 @@ def exported(module_store: Store, tmp_path_factory: pytest.TempPathFactory) -> P
     send(store, "The barn is dry", source=Source.USER)
     send(store, '=HYPERLINK("x") is "dry",\nsays \u2028 ann', source=Source.USER)
     send(store, "I guess the hall is haunted", speculates=True)
+    erased = send(store, gateway(7443), source=Source.USER)
+    send(store, gateway(7444), source=Source.AI_SYNTHESIS)
     one = examined("Nobody may read this", owner_id="cleo", source=Source.USER)
     store.writer.submit(submission_of(one)).result()
     observing = ModeSwitch(owner_id="bob", agent="", mode=Mode.OBSERVE, reason="trial", by="op", since=NOW)
     modes.switch(store, observing)
     send(store, "The loft is let through", source=Source.AI_SYNTHESIS)
+    erasing = Erasing(store, policy(), path=tmp_path_factory.mktemp("erased") / "list")
+    done = erasing.erase(["bob"], [erased], "Art. 17", Asker("operator", "operator"), NOW + DAY)
+    assert isinstance(done, Erased)
+    assert done.counts["decisions on other claims that showed it"] == 1
     grow(store)
-    send(store, "The attic is dark", source=Source.USER)
+    send(store, "The attic is dark", source=Source.USER, now=NOW + DAY)
     out = tmp_path_factory.mktemp("export") / "period"
     with store.read() as connection:
         counts = write_export(connection, out, WHOLE, [KEY])
-    assert (counts["decisions"], counts["rulings"]) == (13, 8)
+    assert (counts["decisions"], counts["rulings"]) == (14, 8)
     return out
 
 
@@ -128,8 +140,11 @@ def test_a_machine_with_nothing_but_the_export_and_cryptography(exported: Path, 
         text=True,
     )
     assert (told.returncode, told.stderr) == (0, "")
-    assert "13 decisions as the log commits to them" in told.stdout
+    assert "14 decisions as the log commits to them" in told.stdout
+    assert "1 of them lost words by an erasure" in told.stdout
+    assert "1 more were erased" in told.stdout
     assert "No receipt of 1 decisions" in told.stdout
+    assert "Not proven are the last 1 entries" in told.stdout
     receipt = tmp_path / "receipt.json"
     receipt.write_text(json.dumps(lines(exported, "receipts.jsonl")[0]))
     answer = tmp_path / "answer.json"
@@ -146,7 +161,7 @@ def test_a_machine_with_nothing_but_the_export_and_cryptography(exported: Path, 
 def test_what_is_in_it(exported: Path) -> None:
     assert check(exported) == 0
     everything = b"".join(path.read_bytes() for path in exported.rglob("*") if path.is_file())
-    assert b"cleo" not in everything and b"Nobody may read this" not in everything
+    assert b'"cleo"' not in everything and b"Nobody may read this" not in everything
     decisions, rows = lines(exported, "decisions.jsonl"), (exported / "decisions.csv").read_bytes().decode()
     table = list(csv.DictReader(io.StringIO(rows, newline="")))
     assert [row["decision_id"] for row in table] == [one["decision_id"] for one in decisions]
@@ -154,7 +169,8 @@ def test_what_is_in_it(exported: Path) -> None:
     assert [row["content"].removeprefix("'") for row in table] == [
         one["evidence"]["claim"]["content"] for one in decisions
     ]
-    assert len(lines(exported, "receipts.jsonl")) == 12
+    receipts = lines(exported, "receipts.jsonl")
+    assert len([one for one in receipts if one["decision_id"]]) == 14
     entries = lines(exported, "log.jsonl")
     assert {entry["owner_id"] for entry in entries} == {"acme", "bob"}
     table = list(csv.DictReader((exported / "log.csv").read_text().split("\n")[:-1]))
@@ -206,7 +222,7 @@ def test_a_changed_byte_is_found_in_every_file(exported: Path, tmp_path: Path) -
     copy = tmp_path / "copy"
     shutil.copytree(exported, copy)
     names = sorted(path.relative_to(copy) for path in copy.rglob("*") if path.is_file())
-    assert len(names) == 16
+    assert len(names) == 17
     for name in names:
         whole = (copy / name).read_bytes()
         middle = len(whole) // 2
@@ -283,6 +299,29 @@ def drop_decision(folder: Path) -> None:
         (folder / name).write_text("\n".join((folder / name).read_text().split("\n")[1:]))
 
 
+def rechain(index: int, **more: Any) -> Callable[[Path], None]:
+    """Another entry in the log, which its owner's later ones continue."""
+
+    def change(found: list[Any]) -> None:
+        found[index] |= more
+        owner = [entry for entry in found if entry["owner_id"] == found[index]["owner_id"]]
+        for number, entry in enumerate(owner):
+            entry["previous"] = owner[number - 1]["digest"] if number else entry["previous"]
+            names = ("owner_id", "seq", "at", "actor", "action", "subject_id", "content_digest", "previous")
+            said = json.dumps([entry[name] for name in names])
+            entry["digest"] = hashlib.sha256(said.encode()).hexdigest()
+
+    return edit("log.jsonl", change)
+
+
+def last_of_acme(folder: Path) -> None:
+    """No decision comes after it."""
+    entries = lines(folder, "log.jsonl")
+    index = max(number for number, entry in enumerate(entries) if entry["owner_id"] == "acme")
+    assert not entries[index]["action"].startswith("claim.")
+    rechain(index, actor="me")(folder)
+
+
 ALTERED: list[tuple[str, Callable[[Path], object]]] = [
     (
         "is not what its statement says",
@@ -297,11 +336,19 @@ ALTERED: list[tuple[str, Callable[[Path], object]]] = [
     ),
     ("was altered, or one before it is missing", edit("log.jsonl", lambda found: found.pop(3))),
     ("leads to another root", edit("receipts.jsonl", swap_receipts)),
-    ("another entry, or there twice", edit("receipts.jsonl", lambda found: found.append(found[0]))),
+    ("or there twice", edit("receipts.jsonl", lambda found: found.append(found[0]))),
+    ("another entry than the log here has", rechain(3, actor="me")),
+    ("another entry than the log here has", last_of_acme),
+    ("and a later entry has one", edit("receipts.jsonl", lambda found: found.pop(0))),
+    ("no entry says that they were erased", edit("erasures.jsonl", lambda found: found.pop(0))),
+    ("is not a decision that the log commits to", edit("erasures.jsonl", lambda found: found.pop(1))),
+    ("does not commit to", edit("erasures.jsonl", lambda found: found[0]["items"].pop())),
+    ("not the entry that the log has", edit("erasures.jsonl", lambda found: found[0].update(actor="me"))),
+    ("An erasure has", edit("erasures.jsonl", lambda found: found[0].pop("basis"))),
     ("is missing", lambda folder: next((folder / "policies").iterdir()).unlink()),
     ("is not the policy", lambda folder: next((folder / "policies").iterdir()).write_text("{}")),
     ("lacks a part", edit("log.jsonl", lambda found: found[0].pop("seq"))),
-    ("with decision_id, leaf", edit("receipts.jsonl", lambda found: found[0].update(leaf=3))),
+    ("with owner_id, seq", edit("receipts.jsonl", lambda found: found[0].update(leaf=3))),
     ("about one decision", edit("log.jsonl", lambda found: found[0].update(salt="x"))),
     ("is not JSON", lambda folder: (folder / "log.jsonl").write_text("[" * 100_000)),
 ]
@@ -355,7 +402,7 @@ def test_the_command_writes_for_those_who_may(
     with module_store.read() as connection:
         read = text("SELECT subject_id FROM log_entry WHERE owner_id = '' AND action = 'audit.read'")
         assert connection.scalars(read).all() == ["audit%20export"]
-    assert f"{tmp_path / 'bobs'}: 5 decisions" in capsys.readouterr().out  # of 13
+    assert f"{tmp_path / 'bobs'}: 6 decisions" in capsys.readouterr().out  # of 14
     assert run("all", since="2020-01-01", until=str(NOW.date() + timedelta(days=400))) == 0
     assert check(tmp_path / "all") == 0
     assert b"Nobody may read this" in (tmp_path / "all" / "decisions.jsonl").read_bytes()
@@ -374,15 +421,43 @@ def test_the_command_writes_for_those_who_may(
 
 
 @pytest.mark.on("sqlite")
-def test_what_was_erased_is_told_apart(
+def test_an_erasure_after_the_period_is_proven_and_no_empty_row_passes_for_one(
     module_store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """As an erasure leaves it: an empty answer, and no salt."""
+    period = WHOLE.model_copy(update={"until": NOW + DAY / 2})
     with module_store.read() as connection:
-        wanted = connection.scalar(text("SELECT id FROM decision WHERE owner_id = 'bob' ORDER BY id LIMIT 1"))
-    erase = "UPDATE decision SET answer = '' WHERE id = :id"
-    module_store.writer.run((), lambda c: c.execute(text(erase), {"id": wanted})).result()
+        write_export(connection, tmp_path / "period", period, [KEY])
+    assert check(tmp_path / "period") == 0
+    told = capsys.readouterr().out
+    assert "1 of them lost words by an erasure" in told
+    assert "Not proven" not in told
+    assert "memory.erased" not in (tmp_path / "period" / "log.jsonl").read_text()
+    edit("erasures.jsonl", lambda found: found[0].update(actor="me", digest=digest_by_me(found[0])))(
+        tmp_path / "period"
+    )
+    resign(tmp_path / "period")
+    assert check(tmp_path / "period") == 1
+    assert "another entry than the log here has" in capsys.readouterr().err
+    barn = next(
+        one
+        for one in lines(tmp_path / "period", "decisions.jsonl")
+        if "barn" in one["evidence"]["claim"]["content"]
+    )
+    for change in (
+        "UPDATE decision SET answer = '' WHERE id = :id",
+        "UPDATE log_entry SET salt = NULL WHERE subject_id = :id",
+    ):
+        named = {"id": barn["decision_id"]}
+        module_store.writer.run(
+            (), partial(Connection.execute, statement=text(change), parameters=named)
+        ).result()
     with module_store.read() as connection:
-        write_export(connection, tmp_path / "later", WHOLE, [KEY])
-    assert check(tmp_path / "later") == 0
-    assert "1 more were erased" in capsys.readouterr().out
+        write_export(connection, tmp_path / "emptied", WHOLE, [KEY])
+    assert check(tmp_path / "emptied") == 1
+    assert "no entry says that they were erased" in capsys.readouterr().err
+
+
+def digest_by_me(entry: Any) -> str:
+    names = ("at", "action", "subject_id", "content_digest", "previous")
+    at, *rest = (entry[name] for name in names)
+    return hashlib.sha256(json.dumps([entry["owner_id"], entry["seq"], at, "me", *rest]).encode()).hexdigest()

@@ -44,9 +44,11 @@ from vouchgate.ingest.transparency.verifier import (
 )
 from vouchgate.settings import Settings
 from vouchgate.storage.claims import decisions
+from vouchgate.storage.erasing.tombstones import TABLE as ERASED
 from vouchgate.storage.log import keys as log_keys
 from vouchgate.storage.log import tree
 from vouchgate.storage.log.chain import TABLE as LOG
+from vouchgate.storage.log.tree import LEAF
 from vouchgate.storage.queue import rulings
 from vouchgate.storage.queue.rulings import RulingFilter
 from vouchgate.storage.sql import limited_to
@@ -70,12 +72,7 @@ _DECISION = (
     ),
     *("content", "policy", "memory_id", "queue_id", "conflicting_memory_id", "sha256"),
 )
-_ENTRIES = select(LOG, decisions.TABLE.c.answer).select_from(
-    LOG.outerjoin(
-        decisions.TABLE,
-        and_(decisions.TABLE.c.owner_id == LOG.c.owner_id, decisions.TABLE.c.id == LOG.c.subject_id),
-    )
-)
+_ENTRIES = select(LOG).order_by(LOG.c.owner_id, LOG.c.seq)
 _ZIP_TIME = (1980, 1, 1, 0, 0, 0)  # the first that a zip can say
 
 
@@ -91,6 +88,9 @@ class Export:
         self._policies: set[str] = set()
         self._get: GetHash = self._hashes()
         self._proved = 0
+        self._emptied: set[str] = set()  # decisions that lost something by an erasure, perhaps all
+        self._ends: dict[str, tuple[int, int]] = {}  # by owner, the first and the last entry
+        self._bound: dict[str, int] = {}  # by owner, the last entry that has a receipt
 
     def write(self) -> dict[str, int]:
         """Writes all files; how many decisions, entries and rulings there are."""
@@ -103,6 +103,7 @@ class Export:
                         "decisions.csv",
                         "decisions.dsse.jsonl",
                         "receipts.jsonl",
+                        "erasures.jsonl",
                         "log.jsonl",
                     ),
                     *("log.csv", "reviews.jsonl", "reviews.csv", "prov.json"),
@@ -112,6 +113,7 @@ class Export:
                 counts = {
                     "decisions": self._decisions(bundles),
                     "entries": self._entries(),
+                    "erasures": self._erasures(),
                     "rulings": self._rulings(bundles),
                 }
         self._beside()
@@ -125,7 +127,9 @@ class Export:
         count, wanted = 0, self._wanted
         self._put("decisions.csv", csv_line(_DECISION))
         for row in decisions.between(self._connection, wanted.owners, wanted.since, wanted.until):
-            self._receipt(row)
+            self._receipt(row, row.id)
+            if row.salt is None:
+                self._emptied.add(row.id)
             if not row.answer:  # it was erased
                 continue
             count += 1
@@ -150,38 +154,70 @@ class Export:
         """Of the tree under the checkpoint; neighbours share most of their proofs."""
         return lru_cache(maxsize=10_000)(tree.hashes(self._connection, self._size))
 
-    def _receipt(self, row: Any) -> None:  # Any: of `decisions.between`
+    def _receipt(self, row: Any, decision_id: str | None) -> None:  # Any: a leaf, with the salt of its entry
         if row.number is None or row.number >= self._size:
             return
         self._proved += 1
         if self._proved % _TILES_KEPT == 0:
             self._get = self._hashes()
+        self._bound[row.owner_id] = max(row.seq, self._bound.get(row.owner_id, row.seq))
         hashes = tuple(inclusion_proof(self._get, row.number, self._size))
         proof = Proof(row.number, hashes, self._checkpoint.encode())
         leaf = base64.b64encode(row.data.encode()).decode()
-        salt = None if row.salt is None else row.salt.hex()
-        self._put(
-            "receipts.jsonl", _json({"decision_id": row.id, "leaf": leaf, "salt": salt, "proof": str(proof)})
-        )
+        salt = None if decision_id is None or row.salt is None else row.salt.hex()
+        about = {"decision_id": decision_id, "owner_id": row.owner_id, "seq": row.seq}
+        self._put("receipts.jsonl", _json(about | {"leaf": leaf, "salt": salt, "proof": str(proof)}))
 
     def _entries(self) -> int:
-        count, statement_ = (
-            0,
-            limited_to(self._wanted.owners, _ENTRIES, LOG).order_by(LOG.c.owner_id, LOG.c.seq),
-        )
+        count, statement_ = 0, limited_to(self._wanted.owners, _ENTRIES, LOG)
         if self._wanted.since is not None:
             statement_ = statement_.where(LOG.c.at >= self._wanted.since)
         if self._wanted.until is not None:
             statement_ = statement_.where(LOG.c.at < self._wanted.until)
         self._put("log.csv", csv_line(_LOG))
         for row in self._connection.execute(statement_, execution_options={"yield_per": 500}):
-            entry = {name: getattr(row, name) for name in _LOG} | {"at": row.at.isoformat()}
+            entry = _entry(row)
             more: Json = {}
             if row.action in DECIDED:
-                more = {"salt": None if row.salt is None else row.salt.hex(), "erased": row.answer == ""}
+                more = {"salt": None if row.salt is None else row.salt.hex()}
             self._put("log.jsonl", _json(entry | more))
             self._put("log.csv", csv_line(entry.values()))
+            self._ends[row.owner_id] = self._ends.get(row.owner_id, (row.seq,))[0], row.seq
             count += 1
+        for owner_id, (first, last) in self._ends.items():
+            # What is proved of an entry is proved of those before it: each names the digest of the one before.
+            within = and_(
+                LEAF.c.owner_id == owner_id, LEAF.c.seq.between(first, last), LEAF.c.number < self._size
+            )
+            wanted = select(LEAF).where(within).order_by(LEAF.c.seq.desc()).limit(1)
+            leaf = self._connection.execute(wanted).one_or_none()
+            if leaf is not None and leaf.seq > self._bound.get(owner_id, -1):
+                self._receipt(leaf, None)
+        return count
+
+    def _erasures(self) -> int:
+        """What took something from decisions of the period, also after it."""
+        count, erasing = 0, _ENTRIES.where(LOG.c.action == verifier.ERASED, LOG.c.salt.is_not(None))
+        statement_ = limited_to(self._wanted.owners, erasing, LOG)
+        if self._wanted.since is not None:
+            statement_ = statement_.where(LOG.c.at >= self._wanted.since)
+        for row in self._connection.execute(statement_).all():
+            ids, more = {row.subject_id}, dict[str, Any]()
+            if row.subject_id.startswith("ers_"):
+                of_it = select(ERASED.c.item_id, ERASED.c.basis).where(
+                    ERASED.c.owner_id == row.owner_id, ERASED.c.erasure_id == row.subject_id
+                )
+                gone = self._connection.execute(of_it).all()
+                ids = {each.item_id for each in gone}
+                more = {"basis": min((each.basis for each in gone), default=""), "items": sorted(ids)}
+            if self._emptied.isdisjoint(ids):
+                continue
+            self._put("erasures.jsonl", _json(_entry(row) | {"salt": row.salt.hex()} | more))
+            count += 1
+            of_entry = select(LEAF).where(LEAF.c.owner_id == row.owner_id, LEAF.c.seq == row.seq)
+            leaf = self._connection.execute(of_entry).one_or_none()
+            if leaf is not None and row.seq > self._ends.get(row.owner_id, (0, 0))[1]:  # not in `log.jsonl`
+                self._receipt(leaf, None)
         return count
 
     def _rulings(self, bundles: _Bundles) -> int:
@@ -228,6 +264,10 @@ class Export:
         said = statement(EXPORT_TYPE, digests, about)
         (self._folder / MANIFEST).write_bytes(said.encode())
         (self._folder / MANIFEST_SIGNED).write_text(_json(envelope(said, self._keys)) + "\n")
+
+
+def _entry(row: Any) -> Json:  # Any: of `_ENTRIES`
+    return {name: getattr(row, name) for name in _LOG} | {"at": row.at.isoformat()}
 
 
 class _Bundles:
