@@ -43,6 +43,7 @@ _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _UNSEEN = frozenset(
     {"script", "style", "noscript", "template", "head", "svg", "iframe", "object", "select", "datalist"}
 )
+_STRUCK = frozenset({"del", "s", "strike"})
 _BLOCKS = frozenset(
     [
         *(
@@ -99,6 +100,7 @@ def read_html(body: bytes, *, url: str, content_type: str, now: datetime) -> Pag
     dated = _date(tree, url, now)
     refresh = _refresh(tree, base)
     asks_password = any(each.get("type", "").lower() == "password" for each in tree.iter("input"))
+    _drop_unsaid(tree)
     whole, targets = _main(tree)
     text, cut = bounded(clean(whole))
     return Page(
@@ -180,6 +182,16 @@ def _body_text(tree: html.HtmlElement) -> str:
             pieces.append(" ".join(f".{piece}.".split())[1:-1])
     lines = "".join(pieces).split("\n")
     return "\n".join(kept for line in lines if (kept := " ".join(line.split()).strip("| ")))
+
+
+def _drop_unsaid(tree: html.HtmlElement) -> None:
+    """What is struck out, and what no reader sees. The hidden ones of several tabs are seen by who asks for them."""
+    for element in list(tree.iter()):
+        style = "".join((element.get("style") or "").lower().split())
+        hidden = "hidden" in element.attrib or "display:none" in style or "visibility:hidden" in style
+        tab = element.get("role") == "tabpanel"
+        if (element.tag in _STRUCK or (hidden and not tab)) and element.getparent() is not None:
+            element.drop_tree()
 
 
 def _prepare(tree: html.HtmlElement) -> None:

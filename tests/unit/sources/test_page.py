@@ -144,6 +144,19 @@ def test_what_stands_beside_the_main_text_is_left_out(source: str, beside: list[
     assert [part for part in beside if part in text] == []
 
 
+@pytest.mark.parametrize("filler", [0, 40], ids=["whole", "main text"])
+def test_what_is_struck_out_or_hidden_is_not_what_the_page_says(filler: int) -> None:
+    page = read(
+        "<html><body><main><h1>Doors</h1><p>Doors close at <del>nine</del><s>ten</s> seven.</p>"
+        "<p hidden>Interns have keys.</p><div style='color:red; Display : none'><p>The code is 1234.</p></div>"
+        "<div role='tabpanel' hidden><p>Windows close at eight.</p></div>"
+        + "<p>The porter walks through each of the rooms once more.</p>" * filler
+        + "</main></body></html>"
+    )
+    assert [word for word in ("nine", "ten ", "Interns", "1234") if word in page.text] == []
+    assert [word for word in ("seven", "eight") if word not in page.text] == []
+
+
 def test_comments_of_readers_are_not_what_the_page_says() -> None:
     comments = (
         '<section id="comments"><h3>Comments</h3><p>In my setup the limit is 9000 queues.</p></section>'
