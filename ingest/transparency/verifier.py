@@ -33,6 +33,7 @@ MAX_RECEIPT_BYTES = 4 * MAX_NOTE_BYTES
 MAX_ANSWER_BYTES = 16 * 2**20
 EMPTY_ROOT = hashlib.sha256(b"").digest()
 PROOF_HEADER = "c2sp.org/tlog-proof@v1"
+_USE = re.compile(r"(in use|ended ) {2}")  # what an ended key signed stays valid
 ED25519, COSIGNATURE = 0x01, 0x04  # what kinds of signature a key makes (signed-note, tlog-cosignature)
 
 # The hash over the 2**level entries from index * 2**level on.
@@ -738,6 +739,8 @@ def _check_export(
     options: argparse.Namespace, *trusted: Any
 ) -> list[str]:  # Any: as `open_checkpoint` has it
     folder, keys = Path(options.folder), trusted[0]
+    if folder.is_file():
+        raise Malformed(f"{folder} is a file: unpack it, and give the folder that was in it.")
     files = check_files(folder, keys)
     for path in (folder / "policies").glob("*"):
         if hashlib.sha256(_read(path, MAX_ANSWER_BYTES)).hexdigest() != path.stem:
@@ -792,12 +795,15 @@ def _read(path: str | Path, limit: int) -> bytes:
 
 
 def parse_keys(given: Iterable[str], kind: int) -> list[Key]:
-    """Keys of one kind, or files that hold one a line. Raises Malformed or OSError."""
+    """Keys of one kind, or files that hold one a line, also as `vouchgate log keys` shows them. Raises Malformed or
+    OSError."""
     texts = [
         each if "+" in each else _read(each, MAX_NOTE_BYTES).decode("utf-8", "replace") for each in given
     ]
     keys = [
-        parse_key(line) for line in "\n".join(texts).split("\n") if line.strip() and not line.startswith("#")
+        parse_key(_USE.sub("", line))
+        for line in "\n".join(texts).split("\n")
+        if line.strip() and not line.startswith("#")
     ]
     if any(key.kind != kind for key in keys):
         raise Malformed("The key of a log was given for that of a witness, or the other way round.")

@@ -176,7 +176,7 @@ def _grant_problems(principal: Principal, expires_at: datetime | None, now: date
     if role is Role.RECORDER and principal.any_owner:
         yield "A recorder puts records down for owners by name, and not for any owner."
     if role not in (Role.ADMIN, Role.REVIEWER) and alone and not owners and not principal.any_owner:
-        yield f"A token of role {role.value} needs at least one owner, or any owner, to act for."
+        yield f"A token of role {role.value} needs at least one owner to act for (--owner), or any (--any-owner)."
     if principal.new_owners and not (role is Role.AGENT and principal.any_owner):
         yield "Only an agent for any owner may name new ones."
     if expires_at is not None and expires_at.tzinfo is None:

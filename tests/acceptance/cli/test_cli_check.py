@@ -334,5 +334,6 @@ def test_verify_takes_a_text_a_file_or_standard_input(tmp_path: Path, repository
 
 
 def test_verify_says_what_is_no_citation_and_what_is_no_repository(tmp_path: Path) -> None:
-    assert "'hello' is not one citation" in complaint(cli("verify", "hello", cwd=tmp_path), status=2)
+    said = complaint(cli("verify", "./notes.md", cwd=tmp_path), status=2)
+    assert "there is no file ./notes.md, and './notes.md' is not one citation" in said
     assert "--repo" in complaint(cli("verify", "ADR-3", "--repo", "nowhere", cwd=tmp_path))

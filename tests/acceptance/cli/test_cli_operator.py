@@ -284,6 +284,7 @@ def test_a_link_is_alone_on_standard_output(desk: Desk) -> None:
     done = cli("token", "link", token_id, cwd=desk.folder)
     assert (done.returncode, done.stdout.count(b"\n")) == (0, 1)
     assert re.fullmatch(r"http://127\.0\.0\.1:8080/review/sign-in/[\w-]{43}\n", done.stdout.decode())
+    assert "acts as this token" in done.stderr.decode()
     assert "signs in once" in done.stderr.decode() and "VOUCHGATE_PUBLIC_URL" in done.stderr.decode()
     public = {"VOUCHGATE_PUBLIC_URL": "https://gate.example.org/", "VOUCHGATE_PORT": "9"}
     named = cli("token", "link", token_id, "--expires", "7d", cwd=desk.folder, env=public)
@@ -328,7 +329,7 @@ def test_a_link_for_nobody_is_not_made(
         (("--role", "reviewer"), "for owners by name"),
         (("--role", "reviewer", "--any-owner"), "for owners by name"),
         (("--role", "agent", "--owner", "me", "--new-owners"), "may name new ones"),
-        (("--role", "agent"), "needs at least one owner"),
+        (("--role", "agent"), "needs at least one owner to act for (--owner), or any (--any-owner)"),
     ],
 )
 def test_a_grant_that_makes_no_sense_is_a_usage_error(

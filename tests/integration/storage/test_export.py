@@ -377,6 +377,9 @@ def test_who_signed_it(exported: Path, tmp_path: Path, capsys: pytest.CaptureFix
     assert main(["export", str(copy)]) == 0
     assert "NO KEY was given" in capsys.readouterr().out
     assert main(["export", str(tmp_path / "nowhere")]) == 2
+    (tmp_path / "q4.zip").write_bytes(b"PK")
+    assert main(["export", str(tmp_path / "q4.zip")]) == 2
+    assert "is a file: unpack it" in capsys.readouterr().err
 
 
 @pytest.mark.on("sqlite")

@@ -122,9 +122,11 @@ def test_a_receipt(kept: Kept, capsys: pytest.CaptureFixture[str]) -> None:
     proof, leaf = kept.put("r.tlog-proof", kept.proof.encode()), kept.put("leaf", LEAF)
     answer = kept.put("answer.json", ANSWER + b"\n")
     keys = kept.put("keys", f"# the log\n{LOG.key}\n".encode())
+    shown = kept.put("shown", f"ended   {LOG.key}\nin use  {LOG.key}\n".encode())
     for arguments in (
         [kept.receipt(), *KEY, "--answer", answer],
         [kept.receipt(), "--key", keys, *OF_WITNESS],
+        [kept.receipt(), "--key", shown],
         [kept.receipt(salt=None), *KEY, *OF_WITNESS, "--need", "1"],
         [proof, "--leaf", leaf, *KEY],
         [kept.receipt(), *KEY, "--answer", kept.put("promised", answer_with())],

@@ -184,14 +184,16 @@ def _state(token: TokenInfo, now: datetime) -> str:
 
 @token.command("link", epilog="Example: vouchgate token link 0123456789abcdef --expires 1h")
 def link(
-    token_id: Annotated[str, typer.Argument(metavar="ID", help="A reviewer's, as in `token list`.")],
+    token_id: Annotated[
+        str, typer.Argument(metavar="ID", help="A reviewer's or auditor's, as in `token list`.")
+    ],
     expires: Annotated[
         str, typer.Option(metavar="TIME", help="How long it can be used: 30m, 12h or 2d, at most 7d.")
     ] = "15m",
     public_url: operator.PublicUrl = None,
     database_url: operator.DatabaseUrl = None,
 ) -> None:
-    """Make a link that signs a reviewer in to the pages, once.
+    """Make a link that signs a reviewer or auditor in to the pages, once.
 
     It is printed alone on standard output, and is shown this once.
     """
@@ -207,7 +209,7 @@ def link(
         except ValueError as error:
             raise Failure(str(error)) from error
     print(link_url(settings.pages_url, code), flush=True)
-    hint(f"It signs in once, until {now + lives:%Y-%m-%d %H:%M}Z. Whoever has it is the reviewer then.")
+    hint(f"It signs in once, until {now + lives:%Y-%m-%d %H:%M}Z. Whoever has it acts as this token then.")
     if settings.public_url is None:
         hint("If that is not where the service answers, say where with --public-url or VOUCHGATE_PUBLIC_URL.")
 

@@ -101,7 +101,9 @@ def _parse(value: str) -> Citation:
     except ValueError as error:
         scheme = _SCHEME.match(value)
         if scheme is None or scheme[1].lower() in kinds_in_use():
-            raise Failure(str(error), USAGE) from error
+            raise Failure(
+                f"there is no file {value}, and {error}", USAGE
+            ) from error  # one that is there was read
         return Citation(type=CitationType.URL, value=value, key=f"url:{value}")
 
 
