@@ -364,8 +364,8 @@ class _SubmissionGroup:
         if action is Action.CLAIM_STORED and answer.memory_id is not None:
             bands = submission.bands or ()
             rows.add_memory(examined, answer, bands, entry["content_digest"], principal_id)
-            self._index(submission, ItemKind.MEMORY, answer.memory_id)
-            self._contradicting.stored(owner_id, bands, answer.memory_id, claim.content)
+            memory = self._index(submission, ItemKind.MEMORY, answer.memory_id)
+            self._contradicting.stored(owner_id, bands, memory)
             self._outbox.note_stored_claim(claim, answer.memory_id, at)
         elif action is Action.CLAIM_LET_THROUGH:  # in no index, so that no claim is ever held against it
             rows.add_unvouched(answer)
@@ -394,8 +394,8 @@ class _SubmissionGroup:
         found = deliveries.lease_with_answer(*asked, now, memory_id=said.memory_id, name=submission.suffix)
         return replace(answer, delivery=None if found is None else found.told())
 
-    def _index(self, submission: Submission, kind: ItemKind, item_id: str) -> None:
-        """Notes the keys of a new item, and shows it to the submissions that follow."""
+    def _index(self, submission: Submission, kind: ItemKind, item_id: str) -> Candidate:
+        """Notes the keys of a new item, and shows it to the submissions that follow; as they are shown it."""
         claim, keys = submission.examined.claim, submission.keys
         horizon = claim.validity_horizon if kind is ItemKind.MEMORY else None
         candidate = Candidate(Neighbour(kind=kind, id=item_id, content=claim.content), horizon)
@@ -405,6 +405,7 @@ class _SubmissionGroup:
         if self._next is not None:
             threshold, window = self._next
             window.add(claim.owner_id, candidate, signature_keys(keys.words, keys.scope, threshold))
+        return candidate
 
     def write(self) -> None:
         """Writes all that was noted, one statement a table."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from fractions import Fraction
 
 from sqlalchemy import Connection
@@ -34,6 +34,7 @@ COMPARING_SECONDS = 0.1
 # And what all claims of a transaction may cost in it, beside what finding repeats may: most were compared before.
 MOST_IN_TRANSACTION = 2_000
 SECONDS_IN_TRANSACTION = 0.05
+_NEVER = datetime.max.replace(tzinfo=UTC)
 MOST_OF_GROUP = 16  # texts of the same transaction that a claim is held against; they share most keys with it
 
 
@@ -124,20 +125,24 @@ class BandLists:
 
     def __init__(self) -> None:
         self._lists: defaultdict[tuple[str, int], list[tuple[str, str]]] = defaultdict(list)
+        self._horizons: dict[str, datetime] = {}
 
-    def add(self, owner_id: str, bands: Iterable[int], memory_id: str, content: str) -> None:
+    def add(self, owner_id: str, bands: Iterable[int], memory: Candidate) -> None:
         """Puts a memory in."""
+        if memory.horizon is not None:
+            self._horizons[memory.neighbour.id] = memory.horizon
         for key in bands:
-            self._lists[owner_id, key].append((memory_id, content))
+            self._lists[owner_id, key].append((memory.neighbour.id, memory.neighbour.content))
 
-    def sharing(self, owner_id: str, bands: Iterable[int]) -> list[tuple[str, str]]:
-        """As `storage.dedup.similar.candidates`: of each key the newest, then those that share most."""
+    def sharing(self, owner_id: str, bands: Iterable[int], now: datetime) -> list[tuple[str, str]]:
+        """As `storage.dedup.similar.candidates`: of each key the newest, then those in force that share most."""
         if not self._lists:
             return []
         met = Counter(
             each for key in bands for each in self._lists.get((owner_id, key), ())[-similar.NEWEST :]
         )
-        return [each for each, _ in met.most_common(MOST_OF_GROUP)]
+        nearest = [each for each, _ in met.most_common() if self._horizons.get(each[0], _NEVER) > now]
+        return nearest[:MOST_OF_GROUP]
 
 
 def together(facts: DedupFacts, *looked_up: LookedUp) -> DedupFacts:
@@ -175,10 +180,10 @@ class OfGroup:
         self._lists = BandLists()  # what the group stores
         self._stored: defaultdict[str, list[tuple[str, tuple[int, ...]]]] = defaultdict(list)
 
-    def stored(self, owner_id: str, bands: tuple[int, ...], memory_id: str, content: str) -> None:
+    def stored(self, owner_id: str, bands: tuple[int, ...], memory: Candidate) -> None:
         """Shows a memory to the claims that follow."""
-        self._lists.add(owner_id, bands, memory_id, content)
-        self._stored[owner_id].append((memory_id, bands))
+        self._lists.add(owner_id, bands, memory)
+        self._stored[owner_id].append((memory.neighbour.id, bands))
 
     def written(self) -> None:
         """Notes what the group stored for transactions to come."""
@@ -199,7 +204,7 @@ class OfGroup:
                 tails = self._tails.of(self._connection, self._states, self._log_ends)
                 self._read = read_many(self._connection, self._claims, tails)
             found = of_near(self._read, examined, bands, self._allowances[owner_id])
-        met = self._lists.sharing(owner_id, bands)
+        met = self._lists.sharing(owner_id, bands, examined.capture_time)
         of_group = of_candidates(known, met, self._allowances[owner_id], most=MOST_OF_GROUP)
         # Claims of one transaction are often of one template, and each has what vouches for it: the nearest of them are
         # asked, and more of them make no crowd.

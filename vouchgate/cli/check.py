@@ -126,7 +126,8 @@ class Checker:
             known = Comparisons(claim.content, threshold, examined.policy.values)
             below = LookedUp(self._below(known, facts, threshold), complete=True)
             near = self._earlier.near(claim.owner_id, keys, examined.capture_time, facts)
-            facts = contradicting.together(near, below, self._earlier.contradicting(claim, known))
+            earlier = self._earlier.contradicting(claim, known, examined.capture_time)
+            facts = contradicting.together(near, below, earlier)
         return facts, keys
 
     def _below(self, known: Comparisons, facts: Neighbours, threshold: Fraction) -> tuple[Neighbour, ...]:

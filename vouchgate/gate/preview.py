@@ -39,9 +39,9 @@ class DecidedClaims:
             reached = CandidateSet(elsewhere + reached.candidates, stored.complete and reached.complete)
         return index.select_neighbours(keys, reached, now)
 
-    def contradicting(self, claim: Claim, known: Comparisons) -> LookedUp:
+    def contradicting(self, claim: Claim, known: Comparisons, now: datetime) -> LookedUp:
         """Which of those that would be stored contradict the claim; `known` remembers what was compared."""
-        read = self._memories.sharing(claim.owner_id, _bands_of(claim))
+        read = self._memories.sharing(claim.owner_id, _bands_of(claim), now)
         allowance, most = contradicting.new_allowance(), contradicting.MOST_OF_GROUP
         return contradicting.of_candidates(known, read, allowance, most=most)
 
@@ -59,7 +59,7 @@ class DecidedClaims:
         self._window.add(claim.owner_id, kept, keys)
         if kind is ItemKind.MEMORY:
             bands = _bands_of(claim) if bands is None else bands
-            self._memories.add(claim.owner_id, bands, item_id, claim.content)
+            self._memories.add(claim.owner_id, bands, kept)
 
 
 def _bands_of(claim: Claim) -> tuple[int, ...]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
+from datetime import datetime
 
 from vouchgate.gate.preview import DecidedClaims, resulting_item_kind
 from vouchgate.importing.batches import PreparedRow
@@ -36,7 +37,7 @@ from vouchgate.ingest.checks.personal import CHECK as PERSONAL
 from vouchgate.ingest.claims.claim import Finding, Verdict
 from vouchgate.ingest.claims.decision import Outcome
 from vouchgate.ingest.claims.hedges import BLOCKING_HEDGES
-from vouchgate.ingest.claims.likeness import DedupFacts, EchoFacts, ItemKind, Neighbours
+from vouchgate.ingest.claims.likeness import DedupFacts, EchoFacts, ItemKind, Neighbour, Neighbours
 from vouchgate.ingest.dedup.compare import LookedUp, compare
 from vouchgate.ingest.dedup.relation import Relation
 from vouchgate.ingest.dedup.retelling import says_it_replaces
@@ -77,6 +78,7 @@ class Auditor:
         self._conflicts: list[RowPair] = []
         self._updates: list[RowPair] = []
         self._replaced: set[str] = set()  # of these, those that a later row takes the place of
+        self._ends: dict[str, datetime] = {}  # of rows that hold until then only
         self._answers: dict[str, LabelledRow] = {}  # of rows that may turn out to replace one behind them
         self._conflict_count = 0
         self._examples: dict[Flag, list[Example]] = {}
@@ -108,8 +110,13 @@ class Auditor:
             Neighbours() if claim.secrets else self._earlier.near(claim.owner_id, keys, examined.capture_time)
         )
         examined = examined.comparing()
-        nearest = self._nearest.of(number, claim, row.saved_at)
-        repeats = self._compare(mention, examined, near, nearest)
+        now, nearest = examined.capture_time, self._nearest.of(number, claim, row.saved_at)
+        if claim.validity_horizon is not None:
+            self._ends[_id(number)] = claim.validity_horizon
+        # What is over contradicts nothing that holds, and what says it again is no repeat.
+        nearest = [one for one in nearest if self._holds(_id(one.number), now)]
+        living = tuple(one for one in near.items if self._holds(one.id, now))
+        repeats = self._compare(mention, examined, living, nearest, holds=self._holds(_id(number), now))
         self._judge(mention, examined)
         texts = [(_id(one.number), one.text) for one in nearest]
         self._decide(mention, examined, near, keys, texts=texts, repeats=repeats)
@@ -118,13 +125,23 @@ class Auditor:
             self._answers[_id(number)] = answer
         return answer
 
+    def _holds(self, item_id: str, now: datetime) -> bool:
+        end = self._ends.get(item_id)
+        return end is None or end > now
+
     def _compare(
-        self, row: AuditedRow, examined: Examined, near: Neighbours, nearest: Sequence[Near]
+        self,
+        row: AuditedRow,
+        examined: Examined,
+        near: tuple[Neighbour, ...],
+        nearest: Sequence[Near],
+        *,
+        holds: bool,
     ) -> str | None:
         """The group of earlier rows that the row repeats, if it does; else whether it says otherwise than any. Of those
         that share words with it, a bounded number is read, however many there are."""
         known, content = examined.known, examined.claim.content
-        found = compare(content, near.items, self.policy.threshold, self.policy.values, known)
+        found = compare(content, near, self.policy.threshold, self.policy.values, known)
         repeated = [one.neighbour for one in found if not one.changed]
         exact = bool(repeated) and word_list(content) == word_list(repeated[0].content)
         same = [one.id for one in repeated]
@@ -146,6 +163,7 @@ class Auditor:
                 others += [(earlier, told.changed)] if earlier not in self._replaced else []
             else:
                 (newer if turned else replaced).append((earlier, told.changed))
+        newer, replaced, others = (newer, replaced, others) if holds else ([], [], [])
         for pair in newer:
             self._replace(row, *pair)
         if same:

@@ -37,6 +37,11 @@ def keys_of(claim: Claim) -> tuple[int, ...]:
     return () if claim.secrets else joining_keys(*text) or similar.keys_of(*text)
 
 
+def said_until(claim: Claim) -> tuple[str, datetime | None]:
+    """What makes two rows one text: one that is over does not stand for one that holds."""
+    return claim.content, claim.validity_horizon
+
+
 def tell(
     text: str, at: datetime | None, near: Sequence[Near], rewriter: Rewriter
 ) -> list[tuple[int, Retelling, bool]]:
@@ -58,7 +63,7 @@ class EarlierTexts:
     def __init__(self) -> None:
         self._lists: defaultdict[tuple[str, int], list[int]] = defaultdict(list)
         self._texts: dict[int, Near] = {}
-        self._seen: set[tuple[str, int, str]] = set()
+        self._seen: set[tuple[str, int, tuple[str, datetime | None]]] = set()
 
     def of(self, number: int, claim: Claim, at: datetime | None) -> list[Near]:
         """The nearest, for the next row: of each key the newest CANDIDATES texts, of these the CANDIDATES that share
@@ -67,8 +72,9 @@ class EarlierTexts:
         if not bands:
             return []
         met = Counter(n for key in bands for n in self._lists.get((owner, key), ())[-CANDIDATES:])
-        if (owner, bands[0], text) not in self._seen:  # the memory type is in the key
-            self._seen.add((owner, bands[0], text))
+        one = owner, bands[0], said_until(claim)  # the memory type is in the key
+        if one not in self._seen:
+            self._seen.add(one)
             self._texts[number] = Near(number, text, at)
             for key in bands:
                 self._lists[owner, key].append(number)

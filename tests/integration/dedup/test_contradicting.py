@@ -6,7 +6,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -149,6 +149,10 @@ def test_two_of_one_transaction_are_held_against_each_other(store: Store) -> Non
     store.writer.run([], lambda connection: go.wait(120))
     texts = (EARLIER, CLAIM, "Backups of the archive run at two.", "Backups of the archive run at three.")
     futures = [store.writer.submit(submission_of(examined(text))) for text in texts]
+    # What is over stands against nothing, and for nothing: neither otherwise nor in the same words.
+    over = examined("The crane lifts nine tonnes.", validity_horizon=NOW - timedelta(hours=1))
+    holding = (over, examined("The crane lifts ten tonnes."), examined("The crane lifts nine tonnes."))
+    futures += [store.writer.submit(submission_of(each)) for each in holding]
     go.set()
     answers = [future.result(120) for future in futures]
     assert [isinstance(one, Decided) and one.answer.rule for one in answers] == [
@@ -156,7 +160,13 @@ def test_two_of_one_transaction_are_held_against_each_other(store: Store) -> Non
         Rule.CONFLICT,
         Rule.TRUSTED_SOURCE,
         Rule.CONFLICT,
+        Rule.TRUSTED_SOURCE,
+        Rule.TRUSTED_SOURCE,
+        Rule.CONFLICT,
     ]
+    last = futures[-1].result()
+    assert isinstance(last, Decided) and isinstance(ten := futures[-2].result(), Decided)
+    assert last.answer.conflicting_memory_id == ten.answer.memory_id
 
 
 def _sent_while(

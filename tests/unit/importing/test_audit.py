@@ -468,6 +468,29 @@ def test_a_memory_that_the_gate_would_have_kept_back_for_a_contradiction_is_coun
     }
 
 
+def test_what_is_over_is_held_against_nothing_that_holds() -> None:
+    over = {
+        "text": "The API listens on port 8080.",
+        "validity_horizon": "2020-01-01T00:00:00Z",
+        "source": "user",
+    }
+    auditor = Auditor(EXAMINER.policy)
+    rows: list[dict[str, Any]] = [
+        over,
+        over | {"text": "The API listens on port 8081.", "validity_horizon": None},
+    ]
+    rows += [{"text": "The API listens on port 8080."}, {"text": "The API listens on port 8082."}, over]
+    told = [observed(auditor, f"line {number}", row) for number, row in enumerate(rows, 1)]
+    assert [(each.label, each.other) for each in told] == [
+        (RowLabel.FINE, None),
+        (RowLabel.FINE, None),
+        (RowLabel.CONTRADICTION, "line 2"),
+        (RowLabel.CONTRADICTION, "line 3"),  # by the text that holds, which stands there twice
+        (RowLabel.REPEAT, "line 3"),
+    ]
+    assert auditor.result().would[Outcome.STORED, "From trusted source"] == 2
+
+
 def test_pairs_are_counted_beyond_those_that_are_shown_and_bounded_for_each_row() -> None:
     found = audited([f"The API listens on port {port}." for port in range(8000, 8060)])
     assert len(found.conflicts) == CONFLICTS

@@ -28,7 +28,7 @@ from vouchgate.importing.bulk.parts import Part, count_lines, read_part
 from vouchgate.importing.feed import ReadOnceSources, examine_all
 from vouchgate.importing.findings import Audit
 from vouchgate.importing.labels import LabelledRow, row_name
-from vouchgate.importing.nearest import CANDIDATES, ChosenRows, Near, keys_of, tell
+from vouchgate.importing.nearest import CANDIDATES, ChosenRows, Near, keys_of, said_until, tell
 from vouchgate.importing.rows import BadRow, Defaults, ImportRow
 from vouchgate.ingest.claims.people import Principal
 from vouchgate.ingest.dedup.compare import Comparisons
@@ -116,7 +116,7 @@ def scan(plan: Plan, part: Part, places: int) -> list[Any]:
                 words, kind = tokens(claim.content), claim.memory_type.value
                 keys = signature_keys(words, kind, plan.policy.threshold).all_probes()
                 same.append((at, 0, *(key ^ owner for key in keys)))
-                like.append((at, _digest(claim.content), *(key ^ owner for key in keys_of(claim))))
+                like.append((at, _digest(repr(said_until(claim))), *(key ^ owner for key in keys_of(claim))))
     columns = [_columns(same), _columns(like)]
     return [count_lines(part), *([one.of_place(place, places) for one in columns] for place in range(places))]
 
