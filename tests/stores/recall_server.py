@@ -4,11 +4,13 @@ write."""
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
 
 from fastmcp import FastMCP
+from fastmcp.exceptions import ToolError
 from mcp_types import ToolAnnotations
 
 READS = ToolAnnotations(read_only_hint=True)
@@ -32,6 +34,20 @@ def write(content: str) -> str:
 def adder(name: str) -> None:
     """Adds a tool that writes; the configuration gives each another way to read back."""
     server.tool(write, name=name)
+
+
+@server.tool
+def by_breaking(content: str) -> str:
+    """Writes, and fails."""
+    write(content)
+    raise ToolError("the index is not refreshed")
+
+
+@server.tool
+def by_dying(content: str) -> str:
+    """Writes, and dies."""
+    write(content)
+    os._exit(3)
 
 
 for each in (
