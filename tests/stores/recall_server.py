@@ -1,6 +1,6 @@
 """A memory server that finds by text and repeats the question in its answers, as many do. It keeps what it is told, or
-with `forget` nothing. Run as a program: `python recall_server.py FOLDER keep|forget`; `FOLDER/calls` has each
-write."""
+with `forget` nothing. Run as a program: `python recall_server.py [--breaks] FOLDER keep|forget`; `FOLDER/calls` has
+each write. With `--breaks` it has two tools more, which write and do not answer well."""
 
 from __future__ import annotations
 
@@ -36,18 +36,21 @@ def adder(name: str) -> None:
     server.tool(write, name=name)
 
 
-@server.tool
 def by_breaking(content: str) -> str:
     """Writes, and fails."""
     write(content)
     raise ToolError("the index is not refreshed")
 
 
-@server.tool
 def by_dying(content: str) -> str:
     """Writes, and dies."""
     write(content)
     os._exit(3)
+
+
+if "--breaks" in sys.argv:
+    server.tool(by_breaking)
+    server.tool(by_dying)
 
 
 for each in (

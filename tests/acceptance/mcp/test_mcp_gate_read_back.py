@@ -106,7 +106,7 @@ def recall(
     (here / "gate.toml").write_text(CONFIG, "utf-8")
     token = site.token(Role.AGENT, owner, sources=ALL_SOURCES)[1]
     settings = {"VOUCHGATE_URL": site.running.url, "VOUCHGATE_TOKEN": token}
-    server: list[str | Path] = [programs / "recall", here / "kept", request.param]
+    server: list[str | Path] = [programs / "recall", "--breaks", here / "kept", request.param]
     command = [programs / "vouchgate", "mcp-gate", "--config", "gate.toml", "--poll", "0.2", "--", *server]
     with connected(command, here / "errors", settings) as caller:
         yield Recall(caller, here / "kept", request.param == "keep", site.reviewer(owner), site.store)
