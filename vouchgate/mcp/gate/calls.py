@@ -64,10 +64,10 @@ def content_of(tool: str, arguments: Arguments, text: str | None) -> str:
 def approved_arguments(
     tool: str, arguments: Arguments, text: str | None, sent: object, content: str
 ) -> dict[str, Any]:
-    """The arguments to call with, given what the owner approved. `sent` is the text argument's first value if that was
-    no text. Raises DeadLetter when an edit went beyond the text."""
+    """The arguments to call with, given what the owner approved. `sent` is what the text argument was if it was no
+    text: "json", or "none" when it was left out. Raises DeadLetter when an edit went beyond the text."""
     above = content_heading(tool, arguments, text)
-    if text is None:
+    if text is None or sent == "none":
         if content != above:
             raise DeadLetter("The text was edited, but none of these arguments can be.")
         return dict(arguments)
@@ -135,8 +135,8 @@ class CallWriter:
             )
         kept: dict[str, JsonValue] = {name: value for name, value in given.items() if name != write.text}
         data: dict[str, JsonValue] = {"tool": tool, "arguments": kept}
-        if write.text is not None and not isinstance(given.get(write.text, ""), str):
-            data["text"] = "json"
+        if write.text is not None and not isinstance(given.get(write.text), str):
+            data["text"] = "json" if write.text in given else "none"
         return Plan(
             (Write(write.op, fill_place(write.place, given), content_of(tool, given, write.text), data),)
         )
