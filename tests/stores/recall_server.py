@@ -1,14 +1,16 @@
 """A memory server that finds by text and repeats the question in its answers, as many do. It keeps what it is told, or
-with `forget` nothing. Run as a program: `python recall_server.py FOLDER keep|forget`; `FOLDER/calls` has each
-write."""
+with `forget` nothing. Run as a program: `python recall_server.py [--breaks] FOLDER keep|forget`; `FOLDER/calls` has
+each write. With `--breaks` it has two tools more, which write and do not answer well."""
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
 
 from fastmcp import FastMCP
+from fastmcp.exceptions import ToolError
 from mcp_types import ToolAnnotations
 
 READS = ToolAnnotations(read_only_hint=True)
@@ -32,6 +34,23 @@ def write(content: str) -> str:
 def adder(name: str) -> None:
     """Adds a tool that writes; the configuration gives each another way to read back."""
     server.tool(write, name=name)
+
+
+def by_breaking(content: str) -> str:
+    """Writes, and fails."""
+    write(content)
+    raise ToolError("the index is not refreshed")
+
+
+def by_dying(content: str) -> str:
+    """Writes, and dies."""
+    write(content)
+    os._exit(3)
+
+
+if "--breaks" in sys.argv:
+    server.tool(by_breaking)
+    server.tool(by_dying)
 
 
 for each in (

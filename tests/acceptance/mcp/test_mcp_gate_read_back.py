@@ -43,6 +43,16 @@ kind = "call"
 place = "by_nothing/{#content}"
 read = { tool = "recall", arguments = { query = "of it" } }
 """
+CONFIG += "".join(
+    f"""
+[write.{tool}]
+kind = "call"
+text = "content"
+place = "{tool}/{{#content}}"
+read = false
+"""
+    for tool in ("by_breaking", "by_dying")
+)
 
 
 @dataclass
@@ -96,7 +106,7 @@ def recall(
     (here / "gate.toml").write_text(CONFIG, "utf-8")
     token = site.token(Role.AGENT, owner, sources=ALL_SOURCES)[1]
     settings = {"VOUCHGATE_URL": site.running.url, "VOUCHGATE_TOKEN": token}
-    server: list[str | Path] = [programs / "recall", here / "kept", request.param]
+    server: list[str | Path] = [programs / "recall", "--breaks", here / "kept", request.param]
     command = [programs / "vouchgate", "mcp-gate", "--config", "gate.toml", "--poll", "0.2", "--", *server]
     with connected(command, here / "errors", settings) as caller:
         yield Recall(caller, here / "kept", request.param == "keep", site.reviewer(owner), site.store)
@@ -115,6 +125,20 @@ def test_what_only_repeats_the_question_confirms_nothing(recall: Recall, tool: s
     assert len(list(recall.folder.glob("*.memory"))) > 0 or not recall.keeps
 
 
+@pytest.mark.parametrize("recall", ["keep"], indirect=True)
+@pytest.mark.parametrize("tool", ["by_breaking", "by_dying"])
+def test_what_cannot_be_read_back_is_sent_once_whatever_is_answered(recall: Recall, tool: str) -> None:
+    text = f"The sail loft of {tool} has nine windows."
+    answer = recall.caller.call(tool, content=text)
+    assert states(answer) == ["failed"]
+    assert "Sent, not confirmed" in words(answer)
+    assert recall.state(tool) == "put dead"
+    assert recall.calls(text) == 1
+    again = recall.caller.call(tool, content=text)
+    assert (states(again), again.is_error, recall.calls(text)) == (["failed"], True, 1)
+    assert "Sent, not confirmed" in words(again)
+
+
 @pytest.mark.parametrize("tool", ["by_listing", "by_field"])
 def test_what_a_listing_or_a_field_shows_is_written_and_nothing_else(recall: Recall, tool: str) -> None:
     text = f"The rope walk of {tool} is 300 metres long."
@@ -126,6 +150,9 @@ def test_what_a_listing_or_a_field_shows_is_written_and_nothing_else(recall: Rec
     else:
         assert states(answer) == ["failed"], words(answer)
         assert "not there when it is read back" in words(answer)
+        again = recall.caller.call(tool, content=text)
+        assert states(again) in (["on_its_way"], ["failed"]), "which it comes to with the third try"
+        assert "taken out" not in words(again)
         eventually(lambda: recall.becomes(tool, "put dead"))
         assert recall.calls(text) == 3
 

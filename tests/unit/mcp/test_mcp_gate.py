@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from vouchgate.client.models import Who
 from vouchgate.ingest.claims.delivery import DeliveryOp
 from vouchgate.ingest.claims.people import Role
 from vouchgate.mcp.gate.calls import (
+    CallWriter,
     approved_arguments,
     content_of,
     fit_to_schema,
@@ -187,6 +190,29 @@ def test_an_edit_above_the_text_is_a_dead_letter() -> None:
     }
     with pytest.raises(DeadLetter, match="no JSON"):
         approved_arguments("draw", {}, "nodes", "json", nodes.replace("]", ""))
+
+
+class Unasked:
+    """A server that nobody has to ask."""
+
+    async def call(self, tool: str, arguments: Mapping[str, Any]) -> ServerAnswer:
+        raise AssertionError(tool, arguments)
+
+
+def planned(arguments: dict[str, Any], **table: Any) -> tuple[CallWriter, Write]:
+    """What a call of `save`, with the arguments `name`, `body` and `tags`, comes to."""
+    write = CallWrite(kind="call", text="body", place="note/{name}", read=False, **table)
+    schema: dict[str, Any] = {"properties": {"name": {}, "body": {}, "tags": {}}}
+    writer = CallWriter(Unasked(), {"save": write}, {"save": (schema, None)})
+    (sent,) = asyncio.run(writer.plan("save", arguments)).writes
+    return writer, sent
+
+
+def test_a_call_without_its_text_is_made_as_it_was() -> None:
+    writer, sent = planned({"name": "The oven is hot."})
+    assert writer.is_unedited(sent.op, sent.place, sent.content, sent.data)
+    with pytest.raises(DeadLetter, match="none of these arguments can be"):
+        writer.is_unedited(sent.op, sent.place, f"{sent.content} It is cold.", sent.data)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from typing import Any, Literal
 
 from jsonschema import Draft202012Validator
@@ -39,6 +40,8 @@ from vouchgate.mcp.gate.writes import (
     Server,
     ServerAnswer,
     ServerDeclined,
+    ServerFailed,
+    ServerLost,
     Write,
     digest,
     other_place_message,
@@ -61,10 +64,10 @@ def content_of(tool: str, arguments: Arguments, text: str | None) -> str:
 def approved_arguments(
     tool: str, arguments: Arguments, text: str | None, sent: object, content: str
 ) -> dict[str, Any]:
-    """The arguments to call with, given what the owner approved. `sent` is the text argument's first value if that was
-    no text. Raises DeadLetter when an edit went beyond the text."""
+    """The arguments to call with, given what the owner approved. `sent` is what the text argument was if it was no
+    text: "json", or "none" when it was left out. Raises DeadLetter when an edit went beyond the text."""
     above = content_heading(tool, arguments, text)
-    if text is None:
+    if text is None or sent == "none":
         if content != above:
             raise DeadLetter("The text was edited, but none of these arguments can be.")
         return dict(arguments)
@@ -100,6 +103,11 @@ def _unshown(write: CallWrite) -> str:
     return "nothing shows" if write.read is False else f"what {write.read.tool} answers does not show"
 
 
+def _unconfirmed(write: CallWrite, error: str = "") -> DeadLetter:
+    """To send it again would be as unsure, and might write it twice."""
+    return DeadLetter(f"Sent, not confirmed: {_unshown(write)} that it is there. {error}".strip())
+
+
 class CallWriter:
     """How tools write of which a call writes one thing. `schemas` are the tools' input and output schemas."""
 
@@ -127,8 +135,8 @@ class CallWriter:
             )
         kept: dict[str, JsonValue] = {name: value for name, value in given.items() if name != write.text}
         data: dict[str, JsonValue] = {"tool": tool, "arguments": kept}
-        if write.text is not None and not isinstance(given.get(write.text, ""), str):
-            data["text"] = "json"
+        if write.text is not None and not isinstance(given.get(write.text), str):
+            data["text"] = "json" if write.text in given else "none"
         return Plan(
             (Write(write.op, fill_place(write.place, given), content_of(tool, given, write.text), data),)
         )
@@ -206,12 +214,22 @@ class CallWriter:
         if op is DeliveryOp.REMOVE:
             await self._take_back(tool, write, arguments)
             return None
-        if await self._is_there(write, arguments):
+        there = await self._is_there(write, arguments)
+        if there:
             return None
         if write.new and await self._is_something_else_there(write, arguments):
             raise DeadLetter("Something else came there since, and would be taken away: look at it by hand.")
         more = write.replace if replacing else {}
-        answer = await self._server.call(tool, {**write.always, **arguments, **more})
+        try:
+            answer = await self._server.call(tool, {**write.always, **arguments, **more})
+        except (ServerDeclined, ServerLost) as error:  # which may have been done all the same
+            with suppress(ServerFailed):
+                there = await self._is_there(write, arguments)
+            if there is None:
+                raise _unconfirmed(write, str(error)) from None
+            if not there:
+                raise
+            return None
         match await until_seen(lambda: self._is_there(write, arguments)):
             case True:
                 return answer
@@ -219,8 +237,8 @@ class CallWriter:
                 raise ServerDeclined(
                     f"It was written, and is not there when it is read back. {tool} answered: {answer.text}"
                 )
-            case None:  # to send it again would be as unsure, and might write it twice
-                raise DeadLetter(f"Sent, not confirmed: {_unshown(write)} that it is there.")
+            case None:
+                raise _unconfirmed(write)
 
     async def _remove(
         self, tool: str, write: CallWrite, place: str, given: Arguments, was: object

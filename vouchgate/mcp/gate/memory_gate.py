@@ -21,6 +21,7 @@ from vouchgate.client import (
     DeadLetter,
     Delivered,
     Delivery,
+    DeliveryState,
     Unsendable,
     VouchgateError,
 )
@@ -39,6 +40,7 @@ from vouchgate.mcp.gate.replies import (
     WriteState,
     build_verdict,
     describe_write,
+    earlier_state,
     state_of,
 )
 from vouchgate.mcp.gate.writes import (
@@ -81,12 +83,12 @@ class _DeliveryOutcomes:
 
 @dataclass(slots=True)
 class _WrittenPlaces:
-    """The places of a call's writes that the server has, those of them that this call brought, and those that it had
-    once and has no more."""
+    """The places of a call's writes that the server has, those of them that this call brought, and of those that it has
+    not, although the gate stored the same before, the newest delivery."""
 
     there: set[str] = field(default_factory=set)
     new: set[str] = field(default_factory=set)
-    gone: set[str] = field(default_factory=set)
+    earlier: dict[str, DeliveryState] = field(default_factory=dict)
 
 
 class Unavailable(Exception):
@@ -276,7 +278,8 @@ class MemoryGate:
         found: _WrittenPlaces,
     ) -> None:
         """Of what the gate keeps already, in these very words: what never was sent to this server is written to it.
-        What was, and is not there, was taken away there, and is not brought back by an agent."""
+        What was, and is not there, is on its way, or was not taken, or was taken away there, and is not brought back
+        by an agent."""
         found.there |= await writer.written_places([write for write, _ in doubles])
         for write, row in doubles:
             if write.place in found.there or row.conflicting_memory_id is None:
@@ -288,7 +291,7 @@ class MemoryGate:
                 user_id=owner, sink=self._config.sink, memory_id=memory.id, limit=1
             )
             if known.items:
-                found.gone.add(write.place)
+                found.earlier[write.place] = known.items[0]
                 continue
             async with self._writing:
                 await writer.apply(write.op, write.place, write.content, write.data)
@@ -307,9 +310,11 @@ class MemoryGate:
         for write, row in zip(plan.writes, rows, strict=True):
             failure = failures.pop(row.memory_id or "", None) if isinstance(row, ValidationResult) else None
             place = write.place
-            state = state_of(
-                row, there=place in done.there | done.new, gone=place in done.gone, failure=failure
-            )
+            before = None
+            if (earlier := done.earlier.get(place)) is not None:
+                before, failure = earlier_state(earlier), earlier.last_error or f"it is {earlier.state}"
+            there = place in done.there | done.new
+            state = state_of(row, there=there, earlier=before, failure=failure)
             states.add(state)
             lines.append(describe_write(write, row, state, failure))
             verdicts.append(build_verdict(write, row, state))

@@ -36,7 +36,7 @@ from vouchgate.mcp.gate.owner import Owner, UnusableToken
 from vouchgate.mcp.gate.pins import Pins
 from vouchgate.mcp.gate.relay import Relay
 from vouchgate.mcp.gate.replies import GatedAnswer, as_text
-from vouchgate.mcp.gate.writes import ServerAnswer, ServerDeclined, ServerFailed
+from vouchgate.mcp.gate.writes import ServerAnswer, ServerDeclined, ServerFailed, ServerLost
 
 VERDICTS = "vouchgate/verdicts"  # in an answer's `_meta`
 GRACE = 5.0  # seconds for what is being written when the client leaves
@@ -80,14 +80,19 @@ class Downstream:
 
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> ServerAnswer:
         """Calls a tool that is as it was pinned: it is listed before each call, as the server may have been started
-        again, or have changed. Raises Declined when it answers with an error, Failed when it does not answer or the
-        tool is withheld."""
-        with _server_deadline():
-            async with self.client:
-                await self.client.list_tools()
-                if (withheld := self.pins.refusal(tool)) is not None:
-                    raise ServerFailed(withheld)
-                result = await self.client.call_tool_mcp(tool, dict(arguments))
+        again, or have changed. Raises Declined when it answers with an error, Lost when it does not answer, and
+        Failed when nothing was sent or the tool is withheld."""
+        sent = False
+        try:
+            with _server_deadline():
+                async with self.client:
+                    await self.client.list_tools()
+                    if (withheld := self.pins.refusal(tool)) is not None:
+                        raise ServerFailed(withheld)
+                    sent = True
+                    result = await self.client.call_tool_mcp(tool, dict(arguments))
+        except ServerFailed as error:
+            raise ServerLost(str(error)) if sent else error from None
         text = "\n".join(block.text for block in result.content if isinstance(block, TextContent))
         if result.is_error:
             raise ServerDeclined(f"The memory server refused {tool}: {text}")

@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from vouchgate.client import Problem, next_step
+from vouchgate.client import DeliveryState, Problem, next_step
 from vouchgate.ingest.claims.decision import Outcome, ValidationResult
 from vouchgate.ingest.claims.delivery import DeliveryOp
 from vouchgate.mcp.gate.writes import ServerAnswer, Write
@@ -27,7 +27,7 @@ class WriteState(StrEnum):
     THERE = "there"  # the same was stored before, and is in the server
     GONE = "gone"  # the same was stored before, and taken out of the server since
     ON_ITS_WAY = "on_its_way"  # stored by the gate; the outbox has it
-    FAILED = "failed"  # stored by the gate; the server did not take it yet, or for good
+    FAILED = "failed"  # stored by the gate; the server did not take it, or nothing shows that it did
     QUEUED = "queued"
     BLOCKED = "blocked"
     REFUSED = "refused"  # no verdict: it could not be sent, or the queue is full
@@ -45,8 +45,22 @@ class GatedAnswer:
     is_error: bool = False
 
 
-def state_of(row: VerdictOrProblem, *, there: bool, gone: bool, failure: str | None) -> WriteState:
-    """`there`: it is in the server. `gone`: it was, and is not now. `failure`: why it could not be written there."""
+def earlier_state(delivery: DeliveryState) -> WriteState:
+    """What became of what was stored before and is not in the server now, by its newest delivery."""
+    match delivery.state:
+        case "delivered":
+            return WriteState.GONE
+        case "waiting":
+            return WriteState.ON_ITS_WAY
+        case _:
+            return WriteState.FAILED
+
+
+def state_of(
+    row: VerdictOrProblem, *, there: bool, earlier: WriteState | None, failure: str | None
+) -> WriteState:
+    """`there`: it is in the server. `earlier`: what became of the same, stored before. `failure`: why it could not be
+    written there."""
     if isinstance(row, Problem):
         return WriteState.REFUSED
     match row.outcome:
@@ -61,7 +75,7 @@ def state_of(row: VerdictOrProblem, *, there: bool, gone: bool, failure: str | N
         case Outcome.QUEUED:
             return WriteState.QUEUED
         case Outcome.BLOCKED:
-            return WriteState.THERE if there else WriteState.GONE if gone else WriteState.BLOCKED
+            return WriteState.THERE if there else earlier or WriteState.BLOCKED
 
 
 def describe_write(write: Write, row: VerdictOrProblem, state: WriteState, failure: str | None) -> str:

@@ -30,6 +30,10 @@ class ServerFailed(Exception):
     """The server behind the gate does not answer, or with nothing that can be read. It is tried again."""
 
 
+class ServerLost(ServerFailed):
+    """A call was sent to it, and no answer came: what it asked for may be done."""
+
+
 class ServerDeclined(ServerFailed):
     """The server answered, and did not do what it was asked for. It is tried again, but not for hours: what stands
     behind it in the outbox waits for it."""
@@ -67,7 +71,8 @@ class Server(Protocol):
     """The server behind the gate."""
 
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> ServerAnswer:
-        """Calls a tool. Raises Declined when it answers with an error, Failed when it does not answer."""
+        """Calls a tool. Raises Declined when it answers with an error, Lost when it does not answer, and Failed when
+        nothing was sent."""
         ...
 
 
