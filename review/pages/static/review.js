@@ -315,12 +315,16 @@
     if (row) choose(row);
   }
 
-  // The dialog's answer: the value of the button that closed it, or null.
-  function ask(dialog, claim) {
+  // The dialog's answer: the value of the button that closed it, or null. `typed` is what its fields hold at first.
+  function ask(dialog, claim, typed = {}) {
     const text = one(".claim", dialog);
     text.replaceChildren(...[...claim.childNodes].map((node) => node.cloneNode(true)));
     one("form", dialog).reset();
     one(".said", dialog)?.remove();
+    all("input", dialog).forEach((field) => {
+      if (field.type === "radio") field.checked = field.value === typed[field.name];
+      else field.value = typed[field.name] ?? "";
+    });
     dialog.returnValue = "";
     return new Promise((resolve) => {
       dialog.addEventListener("close", () => resolve(dialog.returnValue || null), { once: true });
@@ -335,12 +339,15 @@
     return Boolean(row) && !gone;
   }
 
+  const REASON = "reason of "; // where what was typed into the dialog is kept, by claim
+
   const overOf = (row) => (shows(row) ? one("[data-over]", pane())?.dataset.over : null);
 
   // What stands against it, or is like it, is looked at before it is stored beside that.
   async function approve(row, supersede = null) {
     if (!waits(row)) return undefined;
     if ("cut" in row.dataset) { location.assign(one("a.open", row).href); return undefined; } // there is more of it
+    if ("removal" in row.dataset) return remove(row);
     const key = keyOf(row);
     const seen = shows(row) && pane().classList.contains("seen");
     const several = "named" in row.dataset;
@@ -376,17 +383,32 @@
     return undefined;
   }
 
+  // What cannot be taken back is asked first.
+  async function remove(row) {
+    const key = keyOf(row);
+    if (row !== chosen()) choose(row);
+    const html = panes.get(key)?.html ?? (await read(row)); // at once where it is known: the next key is the answer
+    one("#removal-effect").textContent = one(".effect", parsed(html ?? ""))?.textContent || "This cannot be taken back.";
+    const answer = await ask(one("#removal-dialog"), one("a.open", row));
+    if (answer === "look") location.assign(one("a.open", row).href);
+    else if (answer) await act({ do: `approve:${key}` }, row);
+  }
+
   async function reject(row) {
     if (!waits(row)) return;
     const rows_ = named(row);
     if (!rows_.length) { say("Nothing is ticked.", "doubt"); return; }
     const dialog = one("#reject-dialog");
     one("h2", dialog).textContent = rows_.length > 1 ? `Reject all ${rows_.length}` : "Reject";
-    const answer = await ask(dialog, one("a.open", row));
+    const kept = `${REASON}${row.dataset.id}`;
+    const answer = await ask(dialog, one("a.open", row), JSON.parse(sessionStorage.getItem(kept) ?? "{}"));
+    sessionStorage.removeItem(kept);
     if (answer !== "ok") return;
     const canned = one("input[name=canned]:checked", dialog)?.value;
     const reason = one("[name=reason]", dialog).value;
-    await act({ do: `reject:${rows_}`, canned, reason }, row);
+    // Kept for as long as it is not known to be done, also where one has to sign in first.
+    sessionStorage.setItem(kept, JSON.stringify({ canned, reason }));
+    if (await act({ do: `reject:${rows_}`, canned, reason }, row)) sessionStorage.removeItem(kept);
   }
 
   // --- several at once ----------------------------------------------------------------------------------------
@@ -682,6 +704,7 @@
       if (!form) return;
       const choice = one("input[type=radio]", form);
       if (choice && !one("input[type=radio]:checked", form)) { choice.focus(); announce("Choose 1 or 2, then Enter."); }
+      else if ("final" in form.dataset) { one("button.approve", form).focus(); announce("Enter removes it. This cannot be taken back."); }
       else form.requestSubmit();
     },
     r: () => one("#reject input[type=radio]")?.focus(),
@@ -765,6 +788,7 @@
 
   document.addEventListener("submit", (event) => {
     const form = event.target;
+    if (form.action.endsWith("/sign-out")) sessionStorage.clear(); // what was typed is nobody else's
     if (form.id === "act") submitted(event);
     else if (one("[name=canned]", form) && !reasoned(form)) event.preventDefault();
     else if (form.method === "post" && Date.now() - sent < 10000) event.preventDefault();
