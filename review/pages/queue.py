@@ -115,6 +115,7 @@ class QueueRow:
     rule: str
     kind: ReasonKind
     conflict: bool  # approving it asks what becomes of a stored memory
+    removal: bool  # approving it cannot be taken back, so it is asked first
     cut: bool  # the list has not all of its text, so nobody approves it here
     content: str
     claim: tuple[Piece, ...]
@@ -253,6 +254,7 @@ def _row(
         rule=item.rule,
         kind=kind_of_item(item),
         conflict=item.conflicting_memory_id is not None,
+        removal=item.removal_of is not None,
         cut=not is_whole(claim, item.content),
         content=item.content,
         claim=claim,

@@ -39,6 +39,7 @@ from vouchgate.web.told import ActResult, describe_result, find_notice
 router = APIRouter(include_in_schema=False)
 
 _TOO_LONG = "It is longer than the list shows. Read it, and approve it on its own page."
+_FOR_GOOD = "It asks for a removal, which cannot be taken back. Approve it by itself."
 
 PAGE = 100  # rows: as many as the built-in policy lets wait for one owner, and as one bulk act takes
 MOST_REASON = 2000  # characters, as over the API
@@ -155,16 +156,18 @@ async def act(request: Request, visitor: SignedIn) -> Response:
 
 
 def _unread_results(service: Service, visitor: Visitor, asked: _ActRequest) -> dict[str, ActResult]:
-    """What is told of the claims that the list has shown in part only: nobody vouches for what they have not seen."""
+    """What is told of the claims that the list has shown in part only: nobody vouches for what they have not seen. And
+    of removals among several: nobody does what cannot be taken back unasked."""
     if asked.verb not in ("approve", "keep"):
         return {}
     items = [service.queue.get_by_id(visitor.principal, item_id) for item_id, _ in asked.rows]
     waiting = [item for item in items if item is not None and item.status is ReviewStatus.PENDING]
-    return {
-        item.id: ActResult(item.id, "left waiting", _TOO_LONG, False, 409)
-        for item in waiting
-        if not is_whole(opening_pieces(item.content), item.content)
+    left = {
+        item.id: _TOO_LONG for item in waiting if not is_whole(opening_pieces(item.content), item.content)
     }
+    if asked.several:
+        left |= {item.id: _FOR_GOOD for item in waiting if item.removal_of is not None}
+    return {item_id: ActResult(item_id, "left waiting", why, False, 409) for item_id, why in left.items()}
 
 
 def _claims(service: Service, visitor: Visitor, results: Sequence[ActResult]) -> dict[str, str]:

@@ -115,11 +115,23 @@
   function put(row, html) {
     pane().classList.remove("waiting");
     if (!shows(row)) unsee();
-    glance ||= setTimeout(() => { pane().classList.add("seen"); opened(row.dataset.id); }, GLANCE);
+    const as = shownAs(row);
+    glance ||= setTimeout(() => { pane().classList.add("seen"); sights.add(as); opened(row.dataset.id); }, GLANCE);
     if (pane().dataset.shows === `${shownAs(row)}${html}`) return;
     pane().dataset.shows = `${shownAs(row)}${html}`;
     fill((pane_) => { pane_.innerHTML = html; }); // of our own server, which escaped what is of others
     members(row);
+  }
+
+  const sights = new Set(); // what was in sight beside the list, as `shownAs` names it
+  let aimed = null; // the row that was chosen, and so in sight, when a key or a button went down
+
+  // Whether all of a row's text was before the reader: in its line, or beside the list.
+  function inSight(row) {
+    const text = one("a.open", row);
+    const line = text.clientHeight > 0 && text.scrollHeight <= text.clientHeight + 1;
+    return (line && !("cut" in row.dataset) && !("named" in row.dataset))
+      || sights.has(shownAs(row)) || (row === aimed && shows(row));
   }
 
   const told = new Set(); // ids of claims that were in sight, of which the server knows
@@ -132,18 +144,17 @@
   const shownAs = (row) => `${keyOf(row)} ${row.dataset.named ?? ""} `;
   const shows = (row) => Boolean(pane()?.dataset.shows?.startsWith(shownAs(row)));
 
-  // Of several that are one row, each, ticked: who unticks one leaves it for later. It stays so when the pane is shown
-  // anew, until something is done.
-  const unticked = new Set();
+  // Of several that are one row, each, ticked: who unticks one leaves it for later. It stays so until its row is gone.
+  const unticked = new Set(); // ids
+  const idOf = (item) => item.split(":")[0];
   function members(row) {
     const from = one(".group ol", row);
     const to = one(".members", pane());
     if (!from || !to) return;
     const listed = from.cloneNode(true);
-    if (!itemsOf(row).some((each) => unticked.has(each))) unticked.clear();
     all("input", listed).forEach((box) => {
-      box.checked = !unticked.has(box.value);
-      box.addEventListener("change", () => { unticked[box.checked ? "delete" : "add"](box.value); });
+      box.checked = !unticked.has(idOf(box.value));
+      box.addEventListener("change", () => { unticked[box.checked ? "delete" : "add"](idOf(box.value)); ticked(); });
       ["name", "form"].forEach((name) => box.removeAttribute(name));
     });
     const words = row.dataset.likeness === "wordings"
@@ -154,18 +165,19 @@
     one("[data-supersede=true]", pane())?.remove();
     const keeps = one("[data-supersede=false]", pane());
     if (keeps) { delete keeps.dataset.supersede; one("kbd", keeps).textContent = "a"; }
-    const button = one("[data-act=approve] .word", pane());
-    if (button) button.textContent = row.dataset.likeness === "wordings" ? "Approve one" : `Approve ${listed.children.length}`;
+    tally(row);
   }
 
-  // The items of a row with their versions: of several those that are ticked beside the list.
-  function named(row) {
-    const every = row.dataset.named?.split(",") ?? [keyOf(row)];
-    const boxes = shows(row) ? all(".members input", pane()) : [];
-    return boxes.length ? boxes.filter((box) => box.checked).map((box) => box.value) : every;
+  // Has the buttons of a row say how many they approve.
+  function tally(row) {
+    const words = row.dataset.likeness === "wordings" ? "Approve one" : `Approve ${named(row).length}`;
+    const beside = shows(row) ? one("[data-act=approve] .word", pane()) : null;
+    for (const button of [one(".acts .approve", row), beside]) if (button) button.textContent = words;
   }
 
+  // The items of a row with their versions: of several those that are ticked.
   const itemsOf = (row) => row.dataset.named?.split(",") ?? [keyOf(row)];
+  const named = (row) => itemsOf(row).filter((each) => !("named" in row.dataset) || !unticked.has(idOf(each)));
   const holder = (id) => rows().find((row) => itemsOf(row).some((each) => each.startsWith(`${id}:`)));
 
   function step(by) {
@@ -219,13 +231,13 @@
     announce(text);
   }
 
-  async function act(fields, left = null) {
+  // Acts, and tells what came of it, with `rest`: what it was not done to. Whether it was done to all that were named.
+  async function act(fields, left = null, rest = "") {
     // A single row is left at once: the next key is for the next row, however long the answer takes.
     if (left) leave(left);
-    unticked.clear();
     const answer = await send(fields);
     left?.classList.remove("leaving");
-    if (!answer) return;
+    if (!answer) return false;
     overtaken = true;
     panes.forEach((kept) => { kept.stale = true; }); // what was stored may stand against what waits
     const current = chosen();
@@ -239,8 +251,7 @@
         done += 1;
         if (row) row.remove();
       } else if (row) {
-        one(".outcome", row)?.remove();
-        row.append(element("p", { class: "outcome", role: "alert" }, result.message));
+        outcome(row, result.message);
         one("input[name=row]", row).checked = false;
         if (result.asks) row.dataset.conflict = "";
         if (row === chosen()) show(row);
@@ -252,7 +263,7 @@
     const some = back.length && back.length < done ? `. ${back.length} of them can be taken back` : "";
     if (!left) {
       showResults(answer);
-      say(answer.summary + some, failed ? "doubt" : "", back);
+      say(answer.summary + some + (rest ? `. ${rest}` : ""), failed || rest ? "doubt" : "", back);
     } else if (answer.results.length > 1) {
       say(`${answer.summary}${some}.${failed ? ` ${failed.message}` : ""}`, failed ? "doubt" : "", back);
     } else if (first) {
@@ -261,6 +272,12 @@
     if (current && !current.isConnected) choose(after || rows().at(-1) || null);
     ticked();
     refreshSoon(0);
+    return !failed;
+  }
+
+  function outcome(row, words) {
+    one(".outcome", row)?.remove();
+    row.append(element("p", { class: "outcome", role: "alert" }, words));
   }
 
   function leave(row) {
@@ -298,12 +315,16 @@
     if (row) choose(row);
   }
 
-  // The dialog's answer: the value of the button that closed it, or null.
-  function ask(dialog, claim) {
+  // The dialog's answer: the value of the button that closed it, or null. `typed` is what its fields hold at first.
+  function ask(dialog, claim, typed = {}) {
     const text = one(".claim", dialog);
     text.replaceChildren(...[...claim.childNodes].map((node) => node.cloneNode(true)));
     one("form", dialog).reset();
     one(".said", dialog)?.remove();
+    all("input", dialog).forEach((field) => {
+      if (field.type === "radio") field.checked = field.value === typed[field.name];
+      else field.value = typed[field.name] ?? "";
+    });
     dialog.returnValue = "";
     return new Promise((resolve) => {
       dialog.addEventListener("close", () => resolve(dialog.returnValue || null), { once: true });
@@ -318,12 +339,15 @@
     return Boolean(row) && !gone;
   }
 
+  const REASON = "reason of "; // where what was typed into the dialog is kept, by claim
+
   const overOf = (row) => (shows(row) ? one("[data-over]", pane())?.dataset.over : null);
 
   // What stands against it, or is like it, is looked at before it is stored beside that.
   async function approve(row, supersede = null) {
     if (!waits(row)) return undefined;
     if ("cut" in row.dataset) { location.assign(one("a.open", row).href); return undefined; } // there is more of it
+    if ("removal" in row.dataset) return remove(row);
     const key = keyOf(row);
     const seen = shows(row) && pane().classList.contains("seen");
     const several = "named" in row.dataset;
@@ -337,9 +361,7 @@
       if (one("[data-asks]", found) && !several) row.dataset.conflict = "";
       else if ((one("[data-near]", found) || several) && !seen) {
         choose(row);
-        one(".outcome", row)?.remove();
-        const words = several ? "Look at what is alike, then approve it." : "Look at what it is like, then approve it.";
-        row.append(element("p", { class: "outcome", role: "alert" }, words));
+        outcome(row, several ? "Look at what is alike, then approve it." : "Look at what it is like, then approve it.");
         return undefined;
       }
     }
@@ -361,24 +383,43 @@
     return undefined;
   }
 
+  // What cannot be taken back is asked first.
+  async function remove(row) {
+    const key = keyOf(row);
+    if (row !== chosen()) choose(row);
+    const html = panes.get(key)?.html ?? (await read(row)); // at once where it is known: the next key is the answer
+    one("#removal-effect").textContent = one(".effect", parsed(html ?? ""))?.textContent || "This cannot be taken back.";
+    const answer = await ask(one("#removal-dialog"), one("a.open", row));
+    if (answer === "look") location.assign(one("a.open", row).href);
+    else if (answer) await act({ do: `approve:${key}` }, row);
+  }
+
   async function reject(row) {
     if (!waits(row)) return;
     const rows_ = named(row);
     if (!rows_.length) { say("Nothing is ticked.", "doubt"); return; }
     const dialog = one("#reject-dialog");
     one("h2", dialog).textContent = rows_.length > 1 ? `Reject all ${rows_.length}` : "Reject";
-    const answer = await ask(dialog, one("a.open", row));
+    const kept = `${REASON}${row.dataset.id}`;
+    const answer = await ask(dialog, one("a.open", row), JSON.parse(sessionStorage.getItem(kept) ?? "{}"));
+    sessionStorage.removeItem(kept);
     if (answer !== "ok") return;
     const canned = one("input[name=canned]:checked", dialog)?.value;
     const reason = one("[name=reason]", dialog).value;
-    await act({ do: `reject:${rows_}`, canned, reason }, row);
+    // Kept for as long as it is not known to be done, also where one has to sign in first.
+    sessionStorage.setItem(kept, JSON.stringify({ canned, reason }));
+    if (await act({ do: `reject:${rows_}`, canned, reason }, row)) sessionStorage.removeItem(kept);
   }
 
   // --- several at once ----------------------------------------------------------------------------------------
 
   function ticked() {
     const boxes = all("#queue .tick input:checked");
-    const listed = rows().flatMap(itemsOf).length;
+    const several = all("#queue > .row[data-named]");
+    several.forEach(tally);
+    const there = new Set(several.flatMap(itemsOf).map(idOf));
+    for (const id of unticked) if (!there.has(id)) unticked.delete(id);
+    const listed = rows().flatMap(named).length;
     all(".listed").forEach((count) => { count.textContent = listed; });
     const count = one("#ticked");
     if (count) count.textContent = boxes.length ? `: ${boxes.length} ticked` : "";
@@ -422,23 +463,31 @@
     if (!what) return;
     if (what.includes(":")) {
       const row = document.getElementById(what.split(":")[1]);
-      if (row) { choose(row, { focus: false }); approve(row); }
+      if (!row) return;
+      const seen = inSight(row);
+      choose(row, { focus: false });
+      if (seen) approve(row);
+      else outcome(row, "Read all of it beside the list, then approve it.");
       return;
     }
     const data = new FormData(event.target);
     const fields = { do: what, canned: data.get("canned"), supersede: data.get("supersede"), row: [], listed: [] };
-    if (what.endsWith("-listed")) fields.listed = rows().flatMap(itemsOf);
-    else fields.row = ticked().flatMap((box) => itemsOf(box.closest(".row")));
+    const listed = what.endsWith("-listed");
+    const meant = listed ? rows() : ticked().map((box) => box.closest(".row"));
+    const unseen = what.startsWith("approve") ? meant.filter((row) => !inSight(row)) : [];
+    fields[listed ? "listed" : "row"] = meant.filter((row) => !unseen.includes(row)).flatMap(named);
+    unseen.forEach((row) => outcome(row, "Left waiting: not all of it was in sight. Read it beside the list first."));
+    const rest = unseen.length ? `${unseen.flatMap(named).length} left waiting, as not all of them was in sight` : "";
     if (what.startsWith("reject") && !fields.canned) {
       say("Choose a reason for the rejection.", "doubt");
       one("#bulk-reason").focus();
       return;
     }
-    if (!fields.row.length && !fields.listed.length) { say("Nothing is ticked.", "doubt"); return; }
+    if (!fields.row.length && !fields.listed.length) { say(rest ? `${rest}.` : "Nothing is ticked.", "doubt"); return; }
     if (busy) return;
     busy = true;
     say("Working on it…");
-    act(fields).finally(() => { busy = false; });
+    act(fields, null, rest).finally(() => { busy = false; });
   }
 
   // --- what changes elsewhere ---------------------------------------------------------------------------------
@@ -655,6 +704,7 @@
       if (!form) return;
       const choice = one("input[type=radio]", form);
       if (choice && !one("input[type=radio]:checked", form)) { choice.focus(); announce("Choose 1 or 2, then Enter."); }
+      else if ("final" in form.dataset) { one("button.approve", form).focus(); announce("Enter removes it. This cannot be taken back."); }
       else form.requestSubmit();
     },
     r: () => one("#reject input[type=radio]")?.focus(),
@@ -706,6 +756,8 @@
     return event.code.startsWith("Key") ? event.code.slice(3).toLowerCase() : event.key;
   }
 
+  for (const pressed of ["keydown", "pointerdown"]) document.addEventListener(pressed, () => { aimed = chosen(); });
+
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
     if (event.key === "Escape" && typing(event.target)) { event.target.blur(); return; }
@@ -736,6 +788,7 @@
 
   document.addEventListener("submit", (event) => {
     const form = event.target;
+    if (form.action.endsWith("/sign-out")) sessionStorage.clear(); // what was typed is nobody else's
     if (form.id === "act") submitted(event);
     else if (one("[name=canned]", form) && !reasoned(form)) event.preventDefault();
     else if (form.method === "post" && Date.now() - sent < 10000) event.preventDefault();
@@ -806,6 +859,7 @@
     panes.set(keyOf(chosen()), { html: pane().innerHTML, stale: false, ready: Promise.resolve() });
     pane().dataset.shows = `${shownAs(chosen())}${pane().innerHTML}`;
     pane().classList.add("seen");
+    sights.add(shownAs(chosen()));
     members(chosen());
     show(chosen());
   }

@@ -166,9 +166,22 @@ def test_what_conflicts_by_now_is_asked_and_is_taken_back_in_order(
         queue(agent, EXPORT.format(time))
     page = open_queue(site, windows, owner, 0).page
     waits(page, 3)
-    # One after the other, each in place of the one before; undone together, the last first.
     page.locator("#bulk summary").click()
     page.get_by_label("A conflict").select_option("true")
+    # Of what is longer than its line, only what was in sight beside the list.
+    page.get_by_role("button", name="Approve all 3 listed").click()
+    expect(page.locator(".toast")).to_contain_text(
+        "1 approved. 2 left waiting, as not all of them was in sight"
+    )
+    expect(page.locator(".row .outcome")).to_have_count(2)
+    waits(page, 2)
+    page.keyboard.press("u")
+    waits(page, 3)
+    expect(page.locator(".row:not(.gone, .leaving)")).to_have_count(3)
+    for row in rows(page):
+        page.locator(f'.row[data-id="{row}"] a.open').focus()
+        page.locator(f'#pane.seen [data-for^="{row}:"]').wait_for()
+    # One after the other, each in place of the one before; undone together, the last first.
     page.get_by_role("button", name="Approve all 3 listed").click()
     waits(page, 0)
     page.keyboard.press("u")
@@ -233,6 +246,49 @@ def test_who_is_signed_out_meanwhile_signs_in_and_is_back(site: Site, windows: C
         page.evaluate(COMES_BACK)
     page.keyboard.press("a")
     waits(page, 1)
+    # What was typed for an act that was not done is there again.
+    (cookie,) = [each for each in window.context.cookies() if each.get("name") == COOKIE]
+    assert sessions.end(site.store, cookie.get("value", ""), now=datetime.now(UTC))
+    page.keyboard.press("r")
+    page.keyboard.press("2")
+    page.locator("#reject-reason").fill("As the minutes say")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/review/sign-in?next=*")
+    sign_in(site, window, owner)
+    window.go("/review")
+    page.keyboard.press("r")
+    expect(page.locator("#reject-reason")).to_have_value("As the minutes say")
+    page.locator("#reject-dialog button[value=ok]").click()
+    waits(page, 0)
+    assert statuses(site, owner) == {"pending": 0, "approved": 1, "rejected": 1}
+
+
+def test_what_cannot_be_taken_back_is_asked_first(site: Site, windows: Chromium, owner: str) -> None:
+    agent = site.agent(owner)
+    queue(agent, "Bea keeps the spare key")
+    queue(agent, "The barn is locked", delivery={"sink": "kg", "place": "barn", "op": "remove"})
+    page = open_queue(site, windows, owner, 0).page
+    page.locator(".row a.open", has_text="Bea").focus()
+    page.keyboard.press("a")
+    page.keyboard.press("a")
+    dialog = page.locator("#removal-dialog")
+    expect(dialog).to_contain_text("Has barn removed from kg. This cannot be taken back.")
+    waits(page, 1)
+    page.keyboard.press("Escape")
+    expect(page.locator("#pane [data-act=approve]")).to_contain_text("Remove…")
+    page.locator("#bulk summary").click()
+    page.get_by_role("button", name="Approve all 1 listed").click()
+    expect(page.locator("#results")).to_contain_text("Approve it by itself")
+    page.locator(".row a.open").focus()
+    page.keyboard.press("o")
+    page.wait_for_url("**/items/**")
+    page.keyboard.press("a")
+    expect(page.get_by_role("button", name="Approve the removal")).to_be_focused()
+    page.go_back()
+    page.keyboard.press("a")
+    page.keyboard.press("1")
+    waits(page, 0)
+    assert statuses(site, owner) == {"pending": 0, "approved": 2, "rejected": 0}
 
 
 def test_what_was_fetched_before_an_act_does_not_undo_it_on_the_page(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.acceptance.site import Site, submit
+from tests.acceptance.site import Site, queue, submit
 from tests.acceptance.site import claim as body
 from tests.browser import Chromium, Window
 from tests.running.waiting import CONFLICT, HEDGED, REFUTED, UNGROUNDED, fill, open_desk
@@ -198,6 +198,21 @@ def test_ruling_on_claims(site: Site, windows: Chromium) -> None:
     waits(page, 0)
     window.go("/review")
     expect(page.locator("#empty")).to_contain_text("Nothing waits for you")
+
+    # Beside each button stands all that it approves.
+    agent = site.agent(owner)
+    queue(agent, f"The staging cluster has three nodes.\nThe root key may be shared{' with everybody' * 30}.")
+    for number in (510, 511, 512):
+        queue(agent, f"Build {number} of the harbour app passed all tests.")
+    window.go("/review")
+    expect(page.locator(".row .approve")).to_have_count(2)
+    assert (
+        page.evaluate(
+            """[...document.querySelectorAll('.row a.open, .row .group li')].map(
+            node => node.checkVisibility() && node.scrollHeight <= node.clientHeight + 1)"""
+        )
+        == [True] * 5
+    )
     assert item(site, owner, three)["status"] == "approved"
 
 

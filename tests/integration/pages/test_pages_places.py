@@ -70,6 +70,9 @@ def test_a_removal_says_what_goes_and_has_nothing_to_edit(service: Service) -> N
         assert "Removed from" in page
         assert "Edit, then approve" not in page
         assert ">Removal<" in (await desk.get("/review")).text
+        assert f'value="approve:{item.id}' not in (await desk.get("/review")).text
+        told = await desk.act(do="approve-ticked", row=[f"{item.id}:1"])
+        assert [(row["done"], row["outcome"]) for row in told["results"]] == [(False, "left waiting")]
         answer = await desk.post(
             f"/review/items/{item.id}/approve", version=item.version, seen=item.decision_id
         )
