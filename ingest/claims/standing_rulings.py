@@ -126,7 +126,7 @@ class RulingDraft(Frozen):
         wanted = ((terms.agent, agent), (terms.source, claim.source), (terms.memory_type, claim.memory_type))
         if claim.removes or claim.secrets or any(said not in (None, has) for said, has in wanted):
             return False
-        if terms.template is not None and not _fits(terms.template, claim.stated):
+        if terms.template is not None and not fits(terms.template, claim.stated):
             return False
         if terms.kind == NOTHING and readings:
             return False
@@ -170,7 +170,8 @@ def _words(text: str) -> list[str]:
     return split_words(text)
 
 
-def _fits(template: str, text: str) -> bool:
+def fits(template: str, text: str) -> bool:
+    """Whether a template is that of a text."""
     wanted, words = template.split(" "), _words(text)
     return len(wanted) == len(words) and all(a in (SLOT, b) for a, b in zip(wanted, words, strict=True))
 

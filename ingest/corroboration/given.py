@@ -15,6 +15,7 @@ from pydantic import ConfigDict, Field, model_validator
 from vouchgate.ingest.claims.frozen import Frozen
 from vouchgate.ingest.corroboration.decision import conclude
 from vouchgate.ingest.corroboration.history import (
+    MOST_WINDOW_DAYS,
     TENTHS,
     AgentResult,
     Corroborated,
@@ -49,7 +50,7 @@ class GivenClaim(Frozen):
 
     claim: str = Field(min_length=1, max_length=8192)
     as_of: datetime | None = None
-    window_days: int | None = Field(default=None, ge=1, le=36_500)
+    window_days: int | None = Field(default=None, ge=1, le=MOST_WINDOW_DAYS)
     sources: tuple[GivenSource, ...] = Field(max_length=MOST_HITS)
 
     @model_validator(mode="after")

@@ -14,6 +14,7 @@ from vouchgate.ingest.claims.frozen import Frozen
 from vouchgate.ingest.claims.source import Held, Stance
 
 TENTHS = 10  # weights are counted in tenths of a primary source, so that sums are exact
+MOST_WINDOW_DAYS = 36_500
 
 
 class Outcome(StrEnum):
@@ -30,7 +31,7 @@ class SearchTask(Frozen):
 
     claim: str = Field(min_length=1)
     as_of: datetime | None = None
-    window_days: int | None = Field(default=None, ge=1)
+    window_days: int | None = Field(default=None, ge=1, le=MOST_WINDOW_DAYS)
 
 
 class Hit(Frozen):

@@ -23,6 +23,7 @@ from vouchgate.ingest.support.texts import digest_of
 
 MOST_HITS = 64  # of one history; texts are compared two by two
 MOST_QUOTED = 600  # characters of a quotation
+UNREADABLE = "an address that cannot be read"
 BETWEEN = " … "  # the places that a quotation is made of
 _ORDER = (Stance.REFUTES, Stance.UNKNOWN, Stance.SILENT, Stance.SPEAKS, Stance.STATES)  # the worst first
 
@@ -115,13 +116,21 @@ def _hit(claim: str, reading: Reading, text: str, group: str, policy: Policy) ->
         stance=stance,
         held=held,
         quotation=quotation_of(held, stance, text_held(found, text))[:MOST_QUOTED],
-        site=found.site or (urlsplit(reading.url).netloc if reading.url else ""),
+        site=found.site or _place_of(reading.url),
         group=group,
         cites=_cited_sites(text, reading.links, found.site),
         weight=weight_of(found, policy),
         official=is_official(found, policy),
         verified=reading.verified,
     )
+
+
+def _place_of(url: str) -> str:
+    """Where an odd address says that it is. All that cannot be read are one place, as nobody can tell them apart."""
+    try:
+        return urlsplit(url).netloc
+    except ValueError:
+        return UNREADABLE
 
 
 def quotation_of(held: Sequence[Held], stance: Stance, text: str) -> str:

@@ -65,7 +65,7 @@ def is_aligned(task: SearchTask, hit: Hit) -> bool:
     as_of, published = aware(task.as_of), aware(hit.published)
     if published > as_of:
         return False
-    return task.window_days is None or published >= as_of - timedelta(days=task.window_days)
+    return task.window_days is None or as_of - published <= timedelta(days=task.window_days)
 
 
 @dataclass(frozen=True, slots=True)

@@ -252,6 +252,8 @@ class StandingRulings:
                 )
             ):
                 return RulingRefused(four_eyes.CODE, barred)
+            if item_id is not None and pending.get(connection, item_id, owners=frozenset({owner_id})) is None:
+                return RulingRefused("unknown_item", "The owner has no item of that id.")
             if sum(now < each.until for each in standing_rulings.in_force(connection, owner_id)) >= MOST:
                 return RulingRefused(
                     "too_many_standing_rulings",

@@ -64,9 +64,14 @@ def still_holds(connection: Connection, plan: Plan) -> bool:
     """Whether nothing was written since the plan was made that bears on it."""
     if tombstones.known(connection, plan.owner_id, plan.ids):
         return False
-    new = select(_LOG.c.subject_id).where(_LOG.c.owner_id == plan.owner_id, _LOG.c.seq > plan.seq)
-    subjects = set(connection.scalars(new))
+    new = select(_LOG.c.subject_id, _LOG.c.action).where(
+        _LOG.c.owner_id == plan.owner_id, _LOG.c.seq > plan.seq
+    )
+    rows = connection.execute(new).all()
+    subjects = {row.subject_id for row in rows}
     if not subjects.isdisjoint(plan.ids | plan.shown_in.keys() | plan.rulings):
+        return False
+    if any(row.action == Action.STANDING_RULING_CONFIRMED for row in rows):  # it may have the words
         return False
     made = select(decisions.TABLE.c.answer).where(
         decisions.TABLE.c.owner_id == plan.owner_id, among(decisions.TABLE.c.id, "subjects")

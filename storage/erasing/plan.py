@@ -14,6 +14,7 @@ from pydantic_core import from_json
 from sqlalchemy import Column, Connection, Table, and_, or_, select
 
 from vouchgate.ingest.citations.kinds.record import PREFIX
+from vouchgate.ingest.claims.standing_rulings import fits
 from vouchgate.storage.claims import records
 from vouchgate.storage.claims.decisions import TABLE as DECISION
 from vouchgate.storage.claims.known_keys import TABLE as KEY
@@ -49,12 +50,13 @@ class Plan:
     shown_in: dict[str, str] = field(default_factory=dict)
     audited: list[tuple[str, int, bool]] = field(default_factory=list)  # as of `audits.saying`
     texts: set[tuple[str, str]] = field(default_factory=set)
+    stated: set[str] = field(default_factory=set)  # of these texts, what a source has to say
     source_texts: set[str] = field(default_factory=set)  # digests of those that nothing else rests on
     readings: set[str] = field(default_factory=set)  # keys of the cache of sources
     keys: list[tuple[str, str]] = field(default_factory=list)  # principal and Idempotency-Key
     documents: set[str] = field(default_factory=set)  # whose text or report has it word for word
     rulings: set[str] = field(default_factory=set)  # standing ones that were made of it
-    standing: set[str] = field(default_factory=set)  # of these, those that have not ended
+    standing: set[str] = field(default_factory=set)  # those that have not ended and have its words
     entries: list[int] = field(default_factory=list)  # numbers of the log entries about it
 
     @property
@@ -111,6 +113,7 @@ def make(connection: Connection, owner_id: str, roots: Collection[str]) -> Plan:
         plan.rulings.add(row.id)
         if row.ended_at is None:
             plan.standing.add(row.id)
+    plan.standing |= _rulings_with(connection, owner_id, {text for text, _ in plan.texts} | plan.stated)
     about = plan.ids | plan.shown_in.keys() | plan.rulings
     plan.entries = [row.seq for row in _of(connection, owner_id, about, LOG.c.subject_id, LOG.c.seq)]
     return plan
@@ -174,7 +177,9 @@ def _is_of(answer: Any, known: set[str]) -> bool:
 def _note(plan: Plan, answer: Any) -> set[str]:
     """Notes what goes with a decision; the digests of the source texts that it rests on."""
     evidence, digests = answer["evidence"], set[str]()
-    plan.texts.add((evidence["claim"]["content"], evidence["claim"]["memory_type"]))
+    claim = evidence["claim"]
+    plan.texts.add((claim["content"], claim["memory_type"]))
+    plan.stated.add(claim["content"][claim.get("context", 0) :])
     for source in evidence["sources"]:
         key = source["citation"]["key"]
         plan.readings.add(hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest())
@@ -213,6 +218,15 @@ def _parts(value: Any) -> Iterator[dict[str, Any]]:
         yield value
     for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
         yield from _parts(each)
+
+
+def _rulings_with(connection: Connection, owner_id: str, texts: Collection[str]) -> set[str]:
+    """The owner's standing rulings in force whose template is that of one of these, whatever they were made of."""
+    rows = connection.execute(
+        select(RULING.c.id, RULING.c.terms).where(RULING.c.owner_id == owner_id, RULING.c.ended_at.is_(None))
+    )
+    templates = {row.id: row.terms["template"] for row in rows if "template" in row.terms}
+    return {each for each, template in templates.items() if any(fits(template, text) for text in texts)}
 
 
 def _documents(connection: Connection, plan: Plan) -> set[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
@@ -65,12 +65,11 @@ def _wanted(query: Mapping[str, str], terms: Query, now: datetime) -> HistoryFil
         raise PageProblem(422, "This address names an ending that there is not.")
     if len(query["by"]) > MOST_KEY or not storable(query["by"]):
         raise PageProblem(422, "This address names nobody who can have decided anything.")
-    until = day_of(query["until"])
     return HistoryFilter(
         status=ReviewStatus(status) if status else None,
         by=query["by"] or None,
         since=day_of(query["since"]),
-        until=None if until is None else until + timedelta(days=1),
+        until=end_of(query["until"]),
         query=terms,
         now=now,
     )
@@ -84,3 +83,9 @@ def day_of(text: str) -> datetime | None:
         return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC)
     except ValueError as error:
         raise PageProblem(422, "A day is written like 2026-11-22.") from error
+
+
+def end_of(text: str) -> datetime | None:
+    """The end of a day (UTC); None also for the last day of the calendar, which nothing comes after."""
+    day = day_of(text)
+    return None if day is None or day.date() == date.max else day + timedelta(days=1)

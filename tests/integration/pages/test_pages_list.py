@@ -310,6 +310,7 @@ def test_history_marks_edits_and_is_searched_by_words_reviewer_and_day(service: 
             ("by=nobody", 0),
             ("until=2020-01-01", 0),
             ("since=2020-01-01&status=rejected", 1),
+            ("until=9999-12-31&status=rejected", 1),
             ("q=parcels+after%3A1d", 1),
             ("q=parcels+before%3A1d", 0),
         ):

@@ -27,6 +27,7 @@ from vouchgate.ingest.claims.log import Action
 from vouchgate.ingest.claims.modes import Mode, ModeSwitch
 from vouchgate.ingest.claims.people import Principal, Role
 from vouchgate.ingest.claims.source import Found, Standing
+from vouchgate.ingest.claims.standing_rulings import RulingDraft, StandingRuling, template_of
 from vouchgate.ingest.policy import DocumentPolicy, Policy
 from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.support.texts import pack
@@ -40,6 +41,8 @@ from vouchgate.review.ending.erasing import (
     Erasing,
 )
 from vouchgate.review.numbers import NumbersCounter
+from vouchgate.review.trust.standing_rulings import RulingRefused, StandingRulings
+from vouchgate.review.trust.taking_back import RulingEnded, Then, take_back
 from vouchgate.review.vouching.owner_rules import parse
 from vouchgate.service import open_service
 from vouchgate.settings import Settings
@@ -361,6 +364,39 @@ def test_what_read_only_refuses_is_not_listed_and_what_is_listed_waits_for_it_to
         service.erasing.again_if_waiting(NOW)
         assert service.erasing.problems() == ()
     assert "Quambo" not in str(everything(store))
+
+
+@pytest.mark.on("sqlite")
+def test_what_a_standing_ruling_in_force_has_the_words_of_is_not_erased(store: Store, tmp_path: Path) -> None:
+    erasing, book = Erasing(store, policy(), path=tmp_path / "list.jsonl"), StandingRulings(store, policy())
+    go = Event()
+    item, other = (
+        waiting(store, "Ole in room 4 has the flu."),
+        waiting(store, "The pier is long.", owner_id="bob"),
+    )
+    draft = RulingDraft.model_validate(
+        {"verdict": "reject", "terms": {"template": template_of(item.content)}}
+    )
+    confirm = partial(book.confirm, RITA, "ann", draft, name="rooms", days=30, now=NOW)
+    for unknown in (other.id, f"rev_{'0' * 32}", "nothing"):
+        refused = confirm(item_id=unknown)
+        assert isinstance(refused, RulingRefused)
+        assert refused.code == "unknown_item"
+    held = store.writer.run((), lambda connection: go.wait(60))
+    until(held.running)
+    with ThreadPoolExecutor(2) as threads:  # confirmed after the erasure was planned
+        confirmed = threads.submit(confirm)
+        until(lambda: len(store.writer._waiting) == 1)
+        erased = threads.submit(erasing.by_owner, RITA, [item.id], BASIS, NOW)
+        until(lambda: len(store.writer._waiting) == 2)
+        go.set()
+        made, answer = confirmed.result(), erased.result()
+    assert isinstance(made, StandingRuling)
+    assert isinstance(answer, EraseRefused)
+    assert (answer.code, made.id in answer.message) == ("standing_ruling", True)
+    assert isinstance(erasing.by_owner(RITA, [item.id], BASIS, NOW), EraseRefused)
+    assert isinstance(take_back(book, RITA, made.id, Then.KEEP, NOW), RulingEnded)
+    assert isinstance(erasing.by_owner(RITA, [item.id], BASIS, NOW), Erased)
 
 
 def test_of_several_who_erase_the_same_at_once_one_does(store: Store, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
@@ -113,6 +113,40 @@ def test_sock_puppets_and_mirrors_make_no_fact() -> None:
 def test_what_was_brought_and_read_too_counts_as_read() -> None:
     brought, read = hit(1), hit(1, verified=True)
     assert in_order([brought, read]) == in_order([read, brought]) == (read,)
+
+
+ODD = (
+    "http://[::1",
+    "//[x",
+    "http://a]b",
+    "http://\u2100.com",
+    "http://[x]y/",
+    "http://[::1]:x",
+    "//",
+    "?",
+    "http://\x00",
+)
+
+
+def test_sources_at_addresses_that_cannot_be_read_are_one_voice_at_most() -> None:
+    unreadable = [{"text": text, "url": url} for text, url in zip(STATED, ODD, strict=False)]
+    said = corroborate(GivenClaim(claim=CLAIM, sources=unreadable), POLICY)
+    assert (said.label, len(said.groups)) == (Label.INFERENCE, 1)
+    for url in ODD:
+        corroborate(GivenClaim(claim=CLAIM, sources=[{"text": STATED[0], "url": url}]), POLICY)
+
+
+@pytest.mark.parametrize("first", [datetime.min, datetime.min.replace(tzinfo=timezone(timedelta(hours=14)))])
+def test_days_at_either_end_of_the_calendar_are_days(first: datetime) -> None:
+    last = datetime.max.replace(tzinfo=timezone(timedelta(hours=-12)))
+    for as_of, published, counts in ((first, first, True), (last, first, False), (first, last, False)):
+        task = SearchTask(claim=CLAIM, as_of=as_of, window_days=36_500)
+        sources = [{"text": STATED[0], "published": published}]
+        said = corroborate(GivenClaim(claim=CLAIM, as_of=as_of, window_days=1, sources=sources), POLICY)
+        assert len(said.groups) == counts
+        assert decided(hit(1, published=published), task=task).outcome is Outcome.INVALID
+    with pytest.raises(ValidationError, match="36500"):
+        SearchTask(claim=CLAIM, as_of=last, window_days=10**10)
 
 
 def test_near_duplicates_are_one_text() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from itertools import islice
 from urllib.parse import urlencode
 
@@ -22,7 +22,7 @@ from vouchgate.storage.log.story import DecisionFilter
 from vouchgate.storage.log.tree import Receipt
 from vouchgate.storage.outgoing import deliveries
 from vouchgate.web.audit.access import Auditing, owners_of
-from vouchgate.web.history import day_of
+from vouchgate.web.history import day_of, end_of
 from vouchgate.web.pages import PageProblem, html
 from vouchgate.web.session import Visitor
 
@@ -63,7 +63,6 @@ def listing(request: Request, visitor: Auditing) -> Response:
 
 
 def _filter(query: dict[str, str], visitor: Visitor, after: str | None) -> DecisionFilter:
-    until = day_of(query["until"])
     try:
         return DecisionFilter(
             owners=owners_of(visitor, query["owner"]),
@@ -71,7 +70,7 @@ def _filter(query: dict[str, str], visitor: Visitor, after: str | None) -> Decis
             agent=query["agent"] or None,
             tier=TIERS[query["tier"]] if query["tier"] else None,
             since=day_of(query["since"]),
-            until=None if until is None else until + timedelta(days=1),
+            until=end_of(query["until"]),
             after=after,
         )
     except (KeyError, ValidationError) as error:
