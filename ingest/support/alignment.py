@@ -93,7 +93,7 @@ def align(text: str, start: int, end: int, source: SourceText) -> Alignment:
     measures["bystander"] = float(bystander(words, place, source.text))
     measures["unrelated"] = float(unrelated(words, place))
     measures["other_sign"] = float(other_sign(text, words, source.text, place))
-    measures["labelled"] = float(labelled(text, words, missing))
+    measures["labelled"] = float(labelled(text, words, place, missing))
     measures["swapped"] = float(swapped(text, words, source.text, place))
     measures["exchanged"] = float(exchanged(text, words, source.text, place))
     return Alignment(words, wanted, span, missing, absent, measures)

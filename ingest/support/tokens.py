@@ -126,7 +126,7 @@ class Lists:
     numbers: Mapping[str, str]  # a number in words to its digits
     groups: Mapping[str, str]  # the key of a word to that of its group
     ranks: frozenset[str]
-    labels: frozenset[str]  # before a colon, where they say nothing of what stands behind it
+    verdicts: frozenset[str]  # before a colon they judge what stands behind it
     relating: Mapping[str, frozenset[str]]
     relations: frozenset[str]  # small words that say how two others stand to each other
     universals: Mapping[str, str]  # each to the first of those that say the same
@@ -190,7 +190,7 @@ def _load() -> Lists:
         spans=frozenset(raw["spans"]),
         negations=frozenset(raw["negations"]),
         limits=frozenset(raw["limits"]),
-        labels=frozenset(raw["labels"]),
+        verdicts=frozenset(raw["verdicts"]),
         plain_denials=frozenset(raw["plain_denials"]),
         modals=frozenset(raw["modals"]),
         possible=frozenset(raw["possible"]),

@@ -29,6 +29,7 @@ _ORDINALS = frozenset({"", "st", "nd", "rd", "th"})
 _SCALES = {"thousand": "k", "million": "m", "billion": "b", "trillion": "t", "milliard": "b"}
 _REACH = 24  # characters before a number in which its sign is looked for
 _LABEL = 6  # words that a label may have
+_SHORT = 4  # letters; a longer word in "-ed" tells what was done, "seed" does not
 _COLON = re.compile(r"(?<!:):\s")
 _ASKS = re.compile(r"[?？؟‽⁇⁈⁉][\s\"'”’)\]*_`]*\Z")
 
@@ -86,11 +87,17 @@ def _scales_agree(words: Sequence[Token], at: int, place: Sequence[Token], other
     return True
 
 
-def labelled(text: str, words: Sequence[Token], missing: Sequence[Token]) -> bool:
-    """Whether a label stands before a colon, of which the source has not every word: "Rejected: …"."""
+def labelled(text: str, words: Sequence[Token], place: Sequence[Token], missing: Sequence[Token]) -> bool:
+    """Whether what stands before a colon judges what stands behind it, or tells what was done, in a word that the
+    source lacks: "Rejected: …", "Passwords leaked: …". What only names a thing ("pool (service): …") does neither."""
     for at, (token, after) in enumerate(pairwise(words[: _LABEL + 1])):
         if _COLON.search(text, token.end, after.start):
-            return any(one in words[: at + 1] and one.low not in LISTS.labels for one in missing)
+            there = {one.low for one in place}
+            return any(
+                (one.low in LISTS.verdicts and one.low not in there)
+                or (one in missing and len(one.low) > _SHORT and one.low.endswith("ed"))
+                for one in words[: at + 1]
+            )
     return False
 
 
