@@ -16,7 +16,7 @@ from vouchgate.ingest.claims.citation import Citation, CitationType
 from vouchgate.ingest.claims.source import Found, Held, Stance
 from vouchgate.ingest.contradictions.match import Contradiction
 from vouchgate.ingest.contradictions.rules import contradictions
-from vouchgate.ingest.language.asserted import without_unsaid
+from vouchgate.ingest.language.asserted import without_hidden
 from vouchgate.ingest.language.sentences import without_questions
 from vouchgate.ingest.language.terms import ENGLISH, language_of
 from vouchgate.ingest.language.words import NAME
@@ -174,7 +174,7 @@ def _conflicts(
     said: Said, title: str, text: str, record: Record | None, *, message: bool
 ) -> tuple[Contradiction, ...]:
     clauses = [(one.start, one.end) for one in said.statements if not one.whole]
-    passage = without_questions(without_unsaid(f"{title}\n{text}" if title else text))
+    passage = without_questions(without_hidden(f"{title}\n{text}" if title else text))
     conflicts = contradictions(said.text, passage, clauses, message=message)
     if record is not None and record.chosen:  # what was chosen, its structure says better than its words
         return tuple(each for each in conflicts if each.rule not in _OF_CHOICE)
