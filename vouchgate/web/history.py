@@ -37,7 +37,8 @@ def history(request: Request, visitor: SignedIn) -> Response:
     after = request.query_params.get("after")
     items = []
     if terms is not None:
-        items = service.queue.history(visitor.principal, wanted=wanted, after=after, limit=PAGE)
+        items = service.queue.history(visitor.principal, wanted=wanted, after=after, limit=PAGE + 1)
+    items, more = items[:PAGE], len(items) > PAGE
     deciders = service.queue.deciders(visitor.principal)
     with service.store.browse() as connection:
         names = tokens.names(connection, {*deciders, *(item.decided_by or "" for item in items)})
@@ -54,7 +55,7 @@ def history(request: Request, visitor: SignedIn) -> Response:
         fault=pieces(fault),
         reviewers=[(one, names[one]) for one in deciders if one in names],
         rows=rows_of(items, names=names, stored=stored, policy=service.policy, now=now),
-        next_href=href(query, after=items[-1].id) if len(items) == PAGE else None,
+        next_href=href(query, after=items[-1].id) if more else None,
     )
 
 
@@ -65,22 +66,22 @@ def _wanted(query: Mapping[str, str], terms: Query, now: datetime) -> HistoryFil
         raise PageProblem(422, "This address names an ending that there is not.")
     if len(query["by"]) > MOST_KEY or not storable(query["by"]):
         raise PageProblem(422, "This address names nobody who can have decided anything.")
-    until = day_of(query["until"])
     return HistoryFilter(
         status=ReviewStatus(status) if status else None,
         by=query["by"] or None,
         since=day_of(query["since"]),
-        until=None if until is None else until + timedelta(days=1),
+        until=day_of(query["until"], later=1),
         query=terms,
         now=now,
     )
 
 
-def day_of(text: str) -> datetime | None:
-    """The beginning of a day (UTC)."""
+def day_of(text: str, *, later: int = 0) -> datetime | None:
+    """The beginning of a day (UTC), or of the one so many days `later`; None for no text. Raises PageProblem (422),
+    also for one that the calendar does not have."""
     if not text:
         return None
     try:
-        return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC)
-    except ValueError as error:
-        raise PageProblem(422, "A day is written like 2026-11-22.") from error
+        return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC) + timedelta(days=later)
+    except (ValueError, OverflowError) as error:
+        raise PageProblem(422, "A day is written like 2026-11-22, and lies before the year 10000.") from error
