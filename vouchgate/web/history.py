@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
@@ -37,7 +37,8 @@ def history(request: Request, visitor: SignedIn) -> Response:
     after = request.query_params.get("after")
     items = []
     if terms is not None:
-        items = service.queue.history(visitor.principal, wanted=wanted, after=after, limit=PAGE)
+        items = service.queue.history(visitor.principal, wanted=wanted, after=after, limit=PAGE + 1)
+    items, more = items[:PAGE], len(items) > PAGE
     deciders = service.queue.deciders(visitor.principal)
     with service.store.browse() as connection:
         names = tokens.names(connection, {*deciders, *(item.decided_by or "" for item in items)})
@@ -54,7 +55,7 @@ def history(request: Request, visitor: SignedIn) -> Response:
         fault=pieces(fault),
         reviewers=[(one, names[one]) for one in deciders if one in names],
         rows=rows_of(items, names=names, stored=stored, policy=service.policy, now=now),
-        next_href=href(query, after=items[-1].id) if len(items) == PAGE else None,
+        next_href=href(query, after=items[-1].id) if more else None,
     )
 
 
@@ -69,23 +70,18 @@ def _wanted(query: Mapping[str, str], terms: Query, now: datetime) -> HistoryFil
         status=ReviewStatus(status) if status else None,
         by=query["by"] or None,
         since=day_of(query["since"]),
-        until=end_of(query["until"]),
+        until=day_of(query["until"], later=1),
         query=terms,
         now=now,
     )
 
 
-def day_of(text: str) -> datetime | None:
-    """The beginning of a day (UTC)."""
+def day_of(text: str, *, later: int = 0) -> datetime | None:
+    """The beginning of a day (UTC), or of the one so many days `later`; None for no text. Raises PageProblem (422),
+    also for one that the calendar does not have."""
     if not text:
         return None
     try:
-        return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC)
-    except ValueError as error:
-        raise PageProblem(422, "A day is written like 2026-11-22.") from error
-
-
-def end_of(text: str) -> datetime | None:
-    """The end of a day (UTC); None also for the last day of the calendar, which nothing comes after."""
-    day = day_of(text)
-    return None if day is None or day.date() == date.max else day + timedelta(days=1)
+        return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC) + timedelta(days=later)
+    except (ValueError, OverflowError) as error:
+        raise PageProblem(422, "A day is written like 2026-11-22, and lies before the year 10000.") from error

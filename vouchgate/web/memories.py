@@ -54,10 +54,10 @@ def _listed(
     service, now = service_of(request), datetime.now(UTC)
     with service.store.browse() as connection:
         found = searching.find(connection, wanted, now, meaning)
+    more, found = len(found) > PAGE and wanted.q is None, found[:PAGE]
     rests = None
     if chosen.source:
         rests = rests_view(impact.impact_of(service.store, visitor.owner_id, chosen.source, now, found=found))
-    more = len(found) == PAGE and wanted.q is None
     return html(
         request,
         "memories.html",
@@ -75,7 +75,7 @@ def _listed(
 
 def _filter(fields: dict[str, Any], visitor: Visitor, after: str | None) -> MemoryFilter:
     try:
-        return MemoryFilter(owners=frozenset({visitor.owner_id}), after=after, limit=PAGE, **fields)
+        return MemoryFilter(owners=frozenset({visitor.owner_id}), after=after, limit=PAGE + 1, **fields)
     except ValidationError as error:
         raise PageProblem(422, "This address names a choice that there is not.") from error
 

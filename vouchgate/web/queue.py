@@ -52,8 +52,9 @@ def queue(request: Request, visitor: SignedIn) -> Response:
     now = datetime.now(UTC)
     facets = service.queue.facets(visitor.principal)
     after = request.query_params.get("after")
-    wanted = listing.as_filter(after=after, limit=PAGE)
-    items = [] if wanted is None else service.queue.search(visitor.principal, wanted)
+    wanted = listing.as_filter(after=after, limit=PAGE + 1)  # one more: is there a next page?
+    found = [] if wanted is None else service.queue.search(visitor.principal, wanted)
+    items, more = found[:PAGE], len(found) > PAGE
     senders = _names(service, {*facets.by_sender, *(item.submitted_by for item in items)})
     head_start = service.policy.queue.head_start_days
     words = service.policy.values
@@ -83,13 +84,13 @@ def queue(request: Request, visitor: SignedIn) -> Response:
         orders=ORDERS,
         rows=rows,
         listed=len(items),
-        matching=matching(listing, facets) or (f"{PAGE}+" if len(items) == PAGE else str(len(items))),
+        matching=matching(listing, facets) or (f"{PAGE}+" if more else str(len(items))),
         item=read and read.view,
         attention=read.attention if read else (),
         views=view_links(views.listing(service.store, visitor.principal), listing),
         set_aside=SET_ASIDE,
         here_href=listing.href(),
-        next_href=listing.href(after=items[-1].id) if len(items) == PAGE else None,
+        next_href=listing.href(after=items[-1].id) if more else None,
         canned_reasons=CANNED,
     )
 

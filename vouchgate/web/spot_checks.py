@@ -53,12 +53,13 @@ def listing(request: Request, visitor: SignedIn) -> Response:
         now,
         verdict=OPEN if chosen == OPEN else SpotVerdict(chosen),
         after=after,
-        limit=PAGE,
+        limit=PAGE + 1,
     )
+    found, further = found[:PAGE], len(found) > PAGE
     with service.store.read() as connection:
         rows = [_view(connection, drawn, service.policy, now) for drawn in found]
         names = tokens.names(connection, {one.name for one in judged if one.of == "agent"})
-    more = f"{PATH}?verdict={chosen}&after={found[-1].memory.id}" if len(found) == PAGE else None
+    more = f"{PATH}?verdict={chosen}&after={found[-1].memory.id}" if further else None
     return html(
         request,
         "spot_checks.html",

@@ -159,7 +159,7 @@
     });
     const words = row.dataset.likeness === "wordings"
       ? "Approving stores the first that is ticked; the others are rejected as known in other words."
-      : "Approving or rejecting is for all that are ticked.";
+      : "Approving or rejecting is for all that are ticked; where none is, rejecting is for all of them.";
     to.replaceChildren(element("p", { class: "small soft" }, words), listed);
     one("[data-asks]", pane())?.removeAttribute("data-asks"); // all that are ticked are beside what is stored
     one("[data-supersede=true]", pane())?.remove();
@@ -396,8 +396,7 @@
 
   async function reject(row) {
     if (!waits(row)) return;
-    const rows_ = named(row);
-    if (!rows_.length) { say("Nothing is ticked.", "doubt"); return; }
+    const rows_ = named(row).length ? named(row) : itemsOf(row); // what was left of others; the dialog says how many
     const dialog = one("#reject-dialog");
     one("h2", dialog).textContent = rows_.length > 1 ? `Reject all ${rows_.length}` : "Reject";
     const kept = `${REASON}${row.dataset.id}`;

@@ -76,6 +76,9 @@ def test_the_log_has_what_auditors_read_and_they_can_do_nothing(site: Site) -> N
     browser = audits(site, owner)
     assert "claim.queued" in told(browser, "/review/audit/log")
     told(browser, "/review/audit/log", 404, owner=site.owner())
+    for number in ("9" * 23, "-1", "x"):
+        told(browser, "/review/audit/log", 422, before=number)
+    told(browser, "/review/audit", 422, until="9999-12-31")
     assert browser.client.get(f"/review/items/{decision.queue_id}").headers["location"] == (
         f"/review/audit/{decision.queue_id}"
     )

@@ -26,6 +26,7 @@ from vouchgate.storage.identity import sessions
 
 APPROVED, REJECTED = 5, 7  # of what `waiting` made; the first of them replaced a stored memory
 NARROW = (320, 640)  # the width at which nothing may have to be scrolled sideways: WCAG 2.2, 1.4.10
+BETWEEN = 650  # of a phone and a desk
 
 
 @pytest.fixture(
@@ -95,8 +96,9 @@ def inspect(page: Page, within: str = "html") -> None:
     page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
     page.emulate_media(color_scheme="dark")
     assert faults_of_access(page, within=within, looks_only=True) == [], (page.url, "dark")
-    page.set_viewport_size({"width": NARROW[0], "height": NARROW[1]})
-    assert overflow(page) == 0, (page.url, widest(page))
+    for width in (BETWEEN, NARROW[0]):
+        page.set_viewport_size({"width": width, "height": NARROW[1]})
+        assert overflow(page) == 0, (page.url, width, widest(page))
     page.set_viewport_size({"width": DESKTOP[0], "height": DESKTOP[1]})
     page.emulate_media(color_scheme="light")
 

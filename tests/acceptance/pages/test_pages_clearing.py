@@ -82,6 +82,12 @@ class Desk:
         )
         self.page.wait_for_function(said, arg=text, polling=POLL)
 
+    def looks_at(self, *item_ids: str) -> None:
+        """Chooses these rows, one after the other, and has all of each claim in sight beside the list."""
+        for item_id in item_ids:
+            self.page.locator(f'.row[data-id="{item_id}"] a.open').focus()
+            self.page.locator(f'#pane.seen [data-for^="{item_id}:"]').wait_for()
+
     def place(self) -> float:
         """How far the chosen row is from the top of the window, in CSS pixels."""
         top: float = self.page.evaluate(
@@ -213,6 +219,7 @@ def test_a_person_clears_a_queue_of_all_sorts(site: Site, windows: Chromium) -> 
     )
     conflicts = [item for item, rule in mine if rule == str(CONFLICT)]
     assert 0 < len(conflicts) < len(mine)
+    desk.looks_at(*(item for item, _ in mine))
     page.get_by_role("button", name="Approve ticked").click()
     desk.waits(20 - len(mine) + len(conflicts))
     expect(page.locator("#results > [data-result=approved]")).to_have_count(len(mine) - len(conflicts))
@@ -224,6 +231,7 @@ def test_a_person_clears_a_queue_of_all_sorts(site: Site, windows: Chromium) -> 
     # All the rest at once; what conflicts keeps both.
     page.get_by_label("A conflict").select_option("false")
     rest = desk.listed()
+    desk.looks_at(*rest)
     page.get_by_role("button", name=f"Approve all {len(rest)} listed").click()
     desk.waits(0)
     expect(page.locator("#empty")).to_contain_text("Nothing waits for you")
@@ -325,6 +333,9 @@ def test_the_page_follows_a_queue_that_changes(site: Site, windows: Chromium) ->
     there.press("a")
     there.waits(11)
     there.page.locator(f'.row[data-id="{ids[8]}"] button.approve').click()
+    expect(there.page.locator(f'.row[data-id="{ids[8]}"]')).to_contain_text("Read all of it beside the list")
+    there.looks_at(ids[8])
+    there.page.locator(f'.row[data-id="{ids[8]}"] button.approve').click()
     there.waits(10)
     here.waits(10)
     expect(here.page.locator("#queue > .row")).to_have_count(10)
@@ -347,6 +358,7 @@ def test_the_page_follows_a_queue_that_changes(site: Site, windows: Chromium) ->
     here.chooses(ids[5])
 
     # The chosen one itself is ruled on elsewhere: it says so, stays where it is, and can be left.
+    there.looks_at(ids[5])
     there.page.locator(f'.row[data-id="{ids[5]}"] button.approve').click()
     here.waits(10)
     row = here.page.locator(f'.row[data-id="{ids[5]}"]')
@@ -361,6 +373,7 @@ def test_the_page_follows_a_queue_that_changes(site: Site, windows: Chromium) ->
     # The item's page follows too, and so does the end of the queue.
     here.press("o")
     here.page.wait_for_url("**/items/**")
+    there.looks_at(*there.listed())
     there.page.locator("#bulk > summary").click()
     there.page.get_by_label("A conflict").select_option("true")
     there.page.get_by_role("button", name="Approve all 10 listed").click()

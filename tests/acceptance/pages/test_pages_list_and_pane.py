@@ -90,6 +90,12 @@ def test_what_is_in_sight_stays_in_sight(site: Site, windows: Chromium, owner: s
     assert faults_of_access(page) == []
     rows = "[...document.querySelectorAll('.row')].filter(row => row.getBoundingClientRect().bottom <= innerHeight)"
     assert page.evaluate(f"{rows}.length") >= 12
+    lined = "row => getComputedStyle(row).outlineStyle === 'solid'"
+    page.emulate_media(forced_colors="active")
+    assert (
+        page.evaluate(f"[...document.querySelectorAll('.row')].filter({lined}).length") == 1
+    )  # where neither washes nor shadows are drawn, the chosen one has a line
+    page.emulate_media(forced_colors="none")
     # The pane has the neighbour with its difference, and Enter works before anything else was pressed.
     expect(page.locator("#pane del.changed")).to_have_text("8:00")
     expect(page.locator("#pane")).to_contain_text("It conflicts with what is stored")
@@ -155,8 +161,12 @@ def test_on_a_phone_there_is_one_claim_with_its_buttons_under_the_thumb(
         page.locator("#pane p.claim").first.evaluate("node => node.getBoundingClientRect().bottom") < 844 / 3
     )
     assert page.locator(".row:visible a.open:visible").count() == 0
-    for button in ("Replace", "Keep both", "Reject…", "Next"):
-        expect(page.locator("#pane").get_by_role("button", name=button)).to_be_in_viewport(ratio=1)
+    for width in (320, 375, 390):
+        page.set_viewport_size({"width": width, "height": 844})
+        for button in ("Replace", "Keep both", "Reject…", "Next"):
+            expect(page.locator("#pane").get_by_role("button", name=button)).to_be_in_viewport(ratio=1)
+        bar = page.locator("#pane > .acts").evaluate("bar => bar.getBoundingClientRect().height")
+        assert bar < 70, width  # one line
     page.locator("#pane").get_by_role("button", name="Next").click()
     expect(page.locator("#pane .claim").first).to_have_text("The pantry may be locked.")
     page.locator("#pane").get_by_role("button", name="Approve").click()

@@ -185,6 +185,8 @@ def test_an_address_that_makes_no_sense(service: Service) -> None:
             answer = await desk.get(f"/review?{query}")
             assert answer.status_code == 422, query
             assert "text/html" in answer.headers["content-type"], query
+        for query in ("until=9999-12-31", "since=soon", "since=0000-01-01"):
+            assert (await desk.get(f"/review/history?{query}")).status_code == 422, query
 
     run(service, "nonsense", work)
 

@@ -281,7 +281,9 @@ def test_a_known_number_is_said_in_full_and_no_reason_is_chosen_for_a_bulk_rejec
         add(service, desk.owner, "The pantry may be locked at night.")
         page = (await desk.get("/review?rule=ungrounded")).text
         assert "Ungrounded: 100 of 100 waiting" in page
-        assert "100+ of 100 waiting" in (await desk.get("/review?type=fact")).text
+        every = (await desk.get("/review?type=fact")).text
+        assert "100 of 100 waiting" in every
+        assert "Next page" not in every  # nothing is behind the last one of a full page
         assert re.search(r'<select id="bulk-reason"[^>]*><option value="">', page)
         rows = [f"{item.id}:{item.version}" for item in desk.waiting()[:2]]
         answer = await desk.post("/review/act", do="reject-ticked", row=rows, canned="")
@@ -310,7 +312,6 @@ def test_history_marks_edits_and_is_searched_by_words_reviewer_and_day(service: 
             ("by=nobody", 0),
             ("until=2020-01-01", 0),
             ("since=2020-01-01&status=rejected", 1),
-            ("until=9999-12-31&status=rejected", 1),
             ("q=parcels+after%3A1d", 1),
             ("q=parcels+before%3A1d", 0),
         ):

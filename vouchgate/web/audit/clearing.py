@@ -83,7 +83,8 @@ def _page(
         known = label in ("", *labels) and state in tuple(RowState) and after.isascii() and after.isdecimal()
         if not known or len(after) > _DIGITS:
             raise PageProblem(422, "This address names rows that there are not.")
-        rows = audits.search(connection, audit, [state], label, after=int(after), limit=PAGE)
+        rows = audits.search(connection, audit, [state], label, after=int(after), limit=PAGE + 1)
+        rows, more = rows[:PAGE], len(rows) > PAGE
         acts = audits.acts(connection, audit, 10)
         others = audits.others(connection, audit, [row.position for row in rows])
         names = tokens.names(connection, {each.acted_by for each in acts})
@@ -94,7 +95,7 @@ def _page(
         **{"label": label, "state": state, "rows": rows, "others": others, "became": became, "acts": acts},
         **{"names": names, "most": MOST_SHOWN, "diff": word_diff, "at": _moment, "said": said},
         "going": going,
-        "next": rows[-1].position if len(rows) == PAGE else None,
+        "next": rows[-1].position if more else None,
         "waiting": waiting_for(request, visitor),
     }
     return html(request, "memory_audits.html", here="memory-audits", **shown)

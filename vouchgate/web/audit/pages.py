@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from itertools import islice
+from typing import Annotated
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from pydantic import ValidationError
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
@@ -22,7 +23,7 @@ from vouchgate.storage.log.story import DecisionFilter
 from vouchgate.storage.log.tree import Receipt
 from vouchgate.storage.outgoing import deliveries
 from vouchgate.web.audit.access import Auditing, owners_of
-from vouchgate.web.history import day_of, end_of
+from vouchgate.web.history import day_of
 from vouchgate.web.pages import PageProblem, html
 from vouchgate.web.session import Visitor
 
@@ -34,6 +35,8 @@ MOST_CHECKED = 50_000  # entries of a chain that a page looks at: seconds, with 
 MOST_ALARMS = 100
 TIERS = {tier.name.lower(): tier for tier in Tier}
 _FIELDS = ("q", "owner", "agent", "tier", "since", "until")
+
+EntryNumber = Annotated[int | None, Query(ge=0, le=2**63 - 1)]  # as many as a database counts
 
 
 @router.get(PATH)
@@ -70,7 +73,7 @@ def _filter(query: dict[str, str], visitor: Visitor, after: str | None) -> Decis
             agent=query["agent"] or None,
             tier=TIERS[query["tier"]] if query["tier"] else None,
             since=day_of(query["since"]),
-            until=end_of(query["until"]),
+            until=day_of(query["until"], later=1),
             after=after,
         )
     except (KeyError, ValidationError) as error:
@@ -79,7 +82,7 @@ def _filter(query: dict[str, str], visitor: Visitor, after: str | None) -> Decis
 
 @router.get(f"{PATH}/log")
 def log_page(
-    request: Request, visitor: Auditing, owner: str = "", before: int | None = None, check: bool = False
+    request: Request, visitor: Auditing, owner: str = "", before: EntryNumber = None, check: bool = False
 ) -> Response:
     """The entries of one owner's chain, the newest first; without one the service's own, for who may read all. Says
     whether the chain is whole and, with `check`, whether the rows are what it committed to."""
@@ -90,14 +93,15 @@ def log_page(
     owners_of(visitor, owner)
     service, now = service_of(request), datetime.now(UTC)
     with service.store.browse() as connection:
-        entries = story.latest(connection, owner, before=before, limit=PAGE)
+        entries = story.latest(connection, owner, before=before, limit=PAGE + 1)
+        entries, more = entries[:PAGE], len(entries) > PAGE
         names = tokens.names(connection, {entry.actor for entry in entries})
         checkpoint = tree.last_checkpoint(connection, published=True)
         long = bool(entries) and entries[0].seq > MOST_CHECKED
         alarms = [*service.sequencer.problems(), *(() if long else chain.verify(connection, owner))]
     if check and not long:
         alarms += [str(each) for each in islice(Walk(service.store.read, owner).differences(), MOST_ALARMS)]
-    asked = {"owner": owner, "before": entries[-1].seq} if len(entries) == PAGE else None
+    asked = {"owner": owner, "before": entries[-1].seq} if more else None
     return html(
         request,
         "audit_log.html",
