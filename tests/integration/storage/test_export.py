@@ -413,6 +413,7 @@ def test_the_command_writes_for_those_who_may(
         ("x", auditor, {"owners": ["acme"]}, "does not act for"),
         ("x", None, {"owners": ["nobody"]}, "there is no owner"),
         ("x", None, {"since": "soon"}, "give a day"),
+        ("x", None, {"since": "2027-01-01", "until": "2026-01-01"}, "nothing can be between"),
         ("nowhere/x", None, {}, "no folder"),
     ):
         with pytest.raises(Failure, match=says):

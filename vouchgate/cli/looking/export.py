@@ -19,8 +19,8 @@ from typing import Any, BinaryIO
 from sqlalchemy import Connection, Table, and_, select
 
 from vouchgate.cli.database import open_store
-from vouchgate.cli.looking.reviews import COLUMNS, csv_line, scope, time_of
-from vouchgate.cli.output import Failure, hint, one_line, say
+from vouchgate.cli.looking.reviews import COLUMNS, csv_line, period, scope
+from vouchgate.cli.output import Failure, ended_as_by_hand, hint, one_line, say
 from vouchgate.gate.signing import read_keys
 from vouchgate.ingest.transparency import verifier
 from vouchgate.ingest.transparency.attestation import (
@@ -291,8 +291,8 @@ def run(
     settings: Settings, out: Path, *, since: str | None, until: str | None, owners: Sequence[str] | None
 ) -> int:
     """Writes an export, signed with the log's key if there is one. Raises Failure as `write_export` and `scope`."""
-    times = {"since": time_of(since, "--from"), "until": time_of(until, "--to")}
-    with open_store(settings) as store, store.browse() as connection:
+    times = period(since, until)
+    with ended_as_by_hand(), open_store(settings) as store, store.browse() as connection:
         wanted = RulingFilter(
             owners=scope(store, connection, settings, owners or (), "audit export"), **times
         )
