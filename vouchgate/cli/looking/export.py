@@ -278,7 +278,7 @@ def _ends(connection: Connection, wanted: RulingFilter) -> dict[str, tuple[int, 
         first = first.where(LOG.c.at >= wanted.since)
     if wanted.until is not None:
         last = last.where(LOG.c.at < wanted.until)
-    ends: dict[str, int] = dict(connection.execute(last).tuples().all())
+    ends: dict[str, int] = {row[0]: row[1] for row in connection.execute(last)}
     return {
         owner: (seq, ends[owner]) for owner, seq in connection.execute(first) if seq <= ends.get(owner, 0)
     }
