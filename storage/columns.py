@@ -9,15 +9,19 @@ from typing import Any
 from sqlalchemy import (
     ARRAY,
     REAL,
+    Column,
+    ColumnElement,
     DateTime,
     Dialect,
     Index,
     Integer,
     LargeBinary,
     SmallInteger,
+    String,
     Text,
     TypeDecorator,
     text,
+    type_coerce,
 )
 from sqlalchemy.dialects.postgresql import TSVECTOR
 from sqlalchemy.types import TypeEngine
@@ -43,6 +47,21 @@ class UtcTime(TypeDecorator[datetime]):
         if value is None:
             return None
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+def as_it_lies(column: Column[Any]) -> ColumnElement[Any]:
+    """A column of times as the database has it, so that an altered row does not keep others from being read; for
+    `read_time`."""
+    return type_coerce(column, String).label(column.name)
+
+
+def read_time(value: Any) -> datetime:
+    """The time that `as_it_lies` gave. Raises ValueError for what is none."""
+    if isinstance(value, str):
+        return datetime.fromisoformat(value).replace(tzinfo=UTC)
+    if not isinstance(value, datetime):
+        raise ValueError(f"{value!a:.40} is no time")
+    return value.astimezone(UTC)
 
 
 class RuleNumber(TypeDecorator[str]):

@@ -610,10 +610,29 @@ def _entry(line: bytes, what: str) -> tuple[dict[str, Any], EntryKey, str]:
     return entry, (entry["owner_id"], entry["seq"]), made
 
 
+def _period(folder: Path) -> Callable[[str], bool]:
+    """Whether a time is in the period that the manifest names. Entries from shortly before or after it may lie between
+    those of it, as they have the times at which something was begun."""
+    told = _json(_read(folder / MANIFEST, MAX_ANSWER_BYTES), "The manifest")
+    try:
+        since, until = (
+            None if told["predicate"][each] is None else datetime.fromisoformat(told["predicate"][each])
+            for each in ("from", "to")
+        )
+    except (KeyError, TypeError, ValueError):
+        raise Malformed("The manifest names a period, from and to.") from None
+
+    def within(text: str) -> bool:
+        at = datetime.fromisoformat(text)
+        return (since is None or since <= at) and (until is None or at < until)
+
+    return within
+
+
 def check_chains(folder: Path) -> Logged:
     """That each owner's entries in `log.jsonl` continue one another; what they say. Raises NotProven."""
     last: dict[str, tuple[int, str]] = {}
-    log = Logged()
+    log, within = Logged(), _period(folder)
     for line in lines_of(folder / "log.jsonl"):
         entry, (owner, seq), made = _entry(line, "A line of log.jsonl")
         previous = seq - 1, entry["previous"]
@@ -624,8 +643,9 @@ def check_chains(folder: Path) -> Logged:
         last[owner], log.digests[owner, seq] = (seq, made), made
         if entry["action"] in DECIDED:
             try:
-                log.decided[entry["subject_id"]] = (owner, seq), entry["content_digest"], entry["salt"]
-            except (KeyError, TypeError):
+                if within(entry["at"]):
+                    log.decided[entry["subject_id"]] = (owner, seq), entry["content_digest"], entry["salt"]
+            except (KeyError, TypeError, ValueError):
                 raise Malformed("A line of log.jsonl lacks a part of an entry.") from None
     return log
 

@@ -5,6 +5,7 @@ The file is a zip of the copy, of what belongs to it, and of a manifest that has
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import lzma
@@ -38,6 +39,7 @@ DATABASE, ERASURES, LOG_KEY = "database", "erasures.jsonl", "log-key"  # the nam
 _MANIFEST = "manifest.json"
 _MOST_MANIFEST = 65_536  # bytes
 # What reading a zip raises that is none, or that something was changed in.
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # a disk, what one may have of it, a file
 _NO_ZIP = (
     zipfile.BadZipFile,
     zlib.error,
@@ -200,7 +202,12 @@ def unpack(file: Path, folder: Path) -> Manifest:
     except _NO_ZIP as error:
         raise StorageError(f"{file} is damaged, cut off, or no backup: {error}") from error
     except OSError as error:
-        raise StorageError(f"{file} could not be read: {error}") from error
+        what = (
+            f"there is no room for {file} in {folder}"
+            if error.errno in _FULL
+            else f"{file} could not be read"
+        )
+        raise StorageError(f"{what}: {error}") from error
     if DATABASE not in manifest.parts:
         raise StorageError(f"{file} is damaged: it has no database")
     return manifest

@@ -9,10 +9,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Row, Table, and_, bindparam, or_, select, update
+from sqlalchemy import (
+    Connection,
+    Row,
+    Table,
+    and_,
+    bindparam,
+    or_,
+    select,
+    update,
+)
 
 from vouchgate.ingest.claims.log import Action, LogEntry
 from vouchgate.ingest.policy import canonical_json
+from vouchgate.storage.columns import as_it_lies, read_time
 from vouchgate.storage.identity.owners import CHAIN_START, OwnerState
 from vouchgate.storage.identity.owners import TABLE as OWNER
 from vouchgate.storage.sql import BulkInsert, among
@@ -34,7 +44,13 @@ _AFTER = or_(
 )
 _OF_OWNERS = among(TABLE.c.owner_id, "owner_ids")
 _CHAINS = (
-    select(OWNER.c.owner_id.label("chain"), OWNER.c.log_seq, OWNER.c.log_head, TABLE)
+    select(
+        OWNER.c.owner_id.label("chain"),
+        OWNER.c.log_seq,
+        OWNER.c.log_head,
+        *(c for c in TABLE.c if c.name != "at"),
+        as_it_lies(TABLE.c.at),
+    )
     .select_from(OWNER.outerjoin(TABLE, TABLE.c.owner_id == OWNER.c.owner_id))
     .order_by(OWNER.c.owner_id, TABLE.c.seq)
 )
@@ -178,7 +194,7 @@ def verify(connection: Connection, owner_id: str | None = None) -> list[str]:
     """Walks every chain, or one; one sentence per break, none when all is whole. Needs a reading transaction, and
     memory for one batch of rows only."""
     chains = _CHAINS if owner_id is None else _CHAINS.where(OWNER.c.owner_id == owner_id)
-    rows = connection.execute(chains, execution_options={"yield_per": 1000})
+    rows: Iterable[Row[Any]] = connection.execute(chains, execution_options={"yield_per": 1000})
     breaks = list(_breaks(rows))
     if owner_id is not None:
         return breaks
@@ -195,20 +211,33 @@ def _breaks(rows: Iterable[Row[Any]]) -> Iterator[str]:
         if row.seq is None:  # an owner without entries
             continue
         where = f"Log of owner {owner!r}, entry {row.seq}"
+        if not isinstance(row.seq, int):
+            yield f"{where}: was altered: that is no number."
+            continue
         if row.seq != seq + 1:
             yield f"Log of owner {owner!r}: entry {seq + 1} is missing; the next one is {row.seq}."
         elif row.previous != head:
             yield f"{where}: does not continue the entry before it."
-        if _digest(dict(row._mapping)) != row.digest:
+        if _digest_of_row(row) != row.digest:
             yield f"{where}: was altered."
         seq, head = row.seq, row.digest
     yield from _end_break(owner, (seq, head), end)
 
 
-def _end_break(owner: str | None, last: tuple[int, str], end: tuple[int, str]) -> Iterator[str]:
+def _digest_of_row(row: Row[Any]) -> str | None:
+    """None of an entry with something in it that nothing writes so."""
+    try:
+        return _digest(dict(row._mapping) | {"at": read_time(row.at)})
+    except (ValueError, TypeError):
+        return None
+
+
+def _end_break(owner: str | None, last: tuple[int, str], end: tuple[Any, str]) -> Iterator[str]:
     if owner is None or last == end:
         return
-    if last[0] < end[0]:
+    if not isinstance(end[0], int):
+        yield f"Log of owner {owner!r}: the owner's row was altered: the number of its last entry is none."
+    elif last[0] < end[0]:
         yield f"Log of owner {owner!r}: ends at entry {last[0]}, but entry {end[0]} was written."
     else:
         yield f"Log of owner {owner!r}: its last entry {last[0]} is not the one the owner's row names."

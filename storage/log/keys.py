@@ -8,7 +8,8 @@ from typing import NamedTuple
 from sqlalchemy import Connection, Table, bindparam, insert, select, update
 
 from vouchgate.ingest.claims.log import Action
-from vouchgate.ingest.transparency.verifier import Key, parse_key
+from vouchgate.ingest.transparency.verifier import Key, Malformed, parse_key
+from vouchgate.storage.errors import RecordUnreadable
 from vouchgate.storage.identity.owners import SERVICE_OWNER
 from vouchgate.storage.log import chain
 from vouchgate.storage.store import Store
@@ -35,9 +36,26 @@ class KnownKey(NamedTuple):
 
 
 def known(connection: Connection) -> list[KnownKey]:
-    """Every key, oldest first."""
-    rows = connection.execute(select(TABLE).order_by(TABLE.c.added_at, TABLE.c.id))
-    return [KnownKey(row.id, parse_key(row.verifier), row.added_at, row.retired_at) for row in rows]
+    """Every key, oldest first. Raises RecordUnreadable where one was altered."""
+    try:
+        rows = connection.execute(select(TABLE).order_by(TABLE.c.added_at, TABLE.c.id)).all()
+        return [KnownKey(row.id, parse_key(row.verifier), row.added_at, row.retired_at) for row in rows]
+    except (Malformed, ValueError, TypeError) as error:
+        raise RecordUnreadable(
+            f"a key of the log was altered in the database and cannot be read: {error} Compare with a backup;"
+            " `vouchgate log verify --data` says which"
+        ) from error
+
+
+def verifiers(connection: Connection) -> list[tuple[str, Key | None]]:
+    """Every key by its id, None of one that was altered so that it cannot be read."""
+    found: list[tuple[str, Key | None]] = []
+    for row in connection.execute(select(TABLE.c.id, TABLE.c.verifier)):
+        try:
+            found.append((row.id, parse_key(row.verifier)))
+        except (Malformed, TypeError):
+            found.append((row.id, None))
+    return found
 
 
 def origin(connection: Connection) -> str | None:

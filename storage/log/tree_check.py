@@ -11,11 +11,13 @@ from sqlalchemy import Connection, and_, func, select
 from vouchgate.ingest.transparency.tree import Edge, grow
 from vouchgate.ingest.transparency.verifier import (
     TILE_HASHES,
+    Key,
     NotProven,
     leaf_hash,
     parse_checkpoint,
     parse_note,
 )
+from vouchgate.storage.columns import as_it_lies, read_time
 from vouchgate.storage.identity.grants import TOKEN
 from vouchgate.storage.identity.owners import TABLE as OWNER
 from vouchgate.storage.log import keys, tree
@@ -23,6 +25,7 @@ from vouchgate.storage.log.chain import TABLE as ENTRY
 from vouchgate.storage.log.tree import CHECKPOINT, DECISION, LEAF, OF_SUBJECT, SAYS, TILE, Said
 
 _AT_ONCE = 2_000
+_TIMES = CHECKPOINT.c.signed_at, CHECKPOINT.c.published_at
 _IN_ORDER = (
     select(LEAF.c.number, LEAF.c.data, LEAF.c.decision_id, LEAF.c.owner_id.label("of_owner"), *SAYS)
     .select_from(
@@ -40,6 +43,15 @@ _ENDS = _ADDED.group_by(LEAF.c.owner_id).subquery()
 def verify(connection: Connection) -> Iterator[str]:
     """One sentence per difference; none when all is as it should be. Entries that were not taken in yet are none. Needs
     a reading transaction, and memory for one batch of rows."""
+    for what, check in (("Tree", _tree), ("Checkpoints", _checkpoints)):
+        try:
+            yield from check(connection)
+        except (ValueError, TypeError, AttributeError, KeyError, IndexError, tree.TreeBroken) as error:
+            why = "something in it cannot be read, and what comes after it was not looked at"
+            yield f"{what}: was altered: {why}: {error!r:.200}"
+
+
+def _tree(connection: Connection) -> Iterator[str]:
     edge, size = Edge(), tree.size_of(connection)
     rows = connection.execute(_IN_ORDER, execution_options={"yield_per": _AT_ONCE})
     for batch in rows.partitions():
@@ -65,7 +77,6 @@ def verify(connection: Connection) -> Iterator[str]:
     count = sum(-(-(size >> 8 * level) // TILE_HASHES) for level in range((size.bit_length() + 7) // 8))
     if count != (there := connection.scalar(select(func.count()).select_from(TILE))):
         yield f"Tree: it has {there} tiles, and should have {count}."
-    yield from _checkpoints(connection, size)
 
 
 def _leaf(row: Any) -> Iterator[str]:
@@ -94,10 +105,22 @@ def _leaf(row: Any) -> Iterator[str]:
         yield f"{where}: is not found by its decision."
 
 
-def _checkpoints(connection: Connection, size: int) -> Iterator[str]:
-    known = [each.key for each in keys.known(connection)]
-    for row in connection.execute(select(CHECKPOINT).order_by(CHECKPOINT.c.size)).all():
+def _checkpoints(connection: Connection) -> Iterator[str]:
+    size, known = tree.size_of(connection), list[Key]()
+    for key_id, key in keys.verifiers(connection):
+        if key is None:
+            yield f"Key {key_id!a} of the log: was altered, and cannot be read."
+        else:
+            known.append(key)
+    wanted = select(CHECKPOINT.c.size, CHECKPOINT.c.note, *map(as_it_lies, _TIMES)).order_by(
+        CHECKPOINT.c.size
+    )
+    for row in connection.execute(wanted).all():
         where = f"Checkpoint of {row.size} entries"
+        try:
+            _ = [read_time(at) for at in row[2:] if at is not None]
+        except ValueError as error:
+            yield f"{where}: was altered: {error}."
         try:
             note = parse_note(row.note.encode())
             said = parse_checkpoint(note.text)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import Connection, Select, Table, bindparam, select, update
+from sqlalchemy import Connection, Select, Table, bindparam, select, text, update
 
 from vouchgate.ingest.claims.waiting import Lane
 from vouchgate.ingest.policy import QueueLimits
@@ -20,6 +20,10 @@ _TOTAL: Table = QueueTotalRow.metadata.tables["queue_total"]
 _OF_AGENTS = _TOTAL.c.pending - _TOTAL.c.imported
 _READ_TOTAL = select(_OF_AGENTS, _TOTAL.c.imported).where(_TOTAL.c.id == 1)
 _LOCK_TOTAL = _READ_TOTAL.with_for_update()
+_COUNT_TOTAL = text(
+    "INSERT INTO queue_total (id, pending, imported) SELECT 1, coalesce(sum(pending), 0), coalesce(sum(imported), 0) "
+    "FROM owner WHERE true ON CONFLICT DO NOTHING"
+)
 _ADD_TO_TOTAL = (
     update(_TOTAL)
     .where(_TOTAL.c.id == 1, _OF_AGENTS <= bindparam("most"), _TOTAL.c.imported <= bindparam("most_imported"))
@@ -184,7 +188,13 @@ class QueueCapacity:
         return self._of_lane(lane, _LOCK_TOTAL)
 
     def _of_lane(self, lane: Lane, statement: Select[Any]) -> int:
-        of_agents, imported = self._connection.execute(statement).one()
+        row = self._connection.execute(statement).one_or_none()
+        if (
+            row is None
+        ):  # somebody deleted it: it is counted anew, from the owners' rows as they were before this group
+            self._connection.execute(_COUNT_TOTAL)
+            row = self._connection.execute(statement).one()
+        of_agents, imported = row
         return int(imported if lane is Lane.IMPORT else of_agents)
 
     def write(self) -> None:

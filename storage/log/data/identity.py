@@ -63,11 +63,12 @@ def _persons(look: Look) -> dict[str, datetime]:
 
 
 class _Grants:
-    """The memberships there are, and what the log says of them. A token's first ones are in its own entry alone."""
+    """The memberships there are in somebody's own right, and what the log says of them. A token's first ones are in its
+    own entry alone."""
 
     def __init__(self, look: Look) -> None:
         self._look = look
-        rows = look.rows(select(MEMBER).where(MEMBER.c.until.is_(None)))
+        rows = look.rows(select(MEMBER).where(MEMBER.c.acts_for == ""))
         self.rows: dict[Key, Row[Any]] = {(row.member_id, row.role, row.owner_id): row for row in rows}
         self.entries: defaultdict[Key, list[Entry]] = defaultdict(list)
         for entry in entries_of_all(look.connection, (Action.MEMBERSHIP_GRANTED, Action.MEMBERSHIP_ENDED)):
@@ -98,6 +99,8 @@ class _Grants:
         """Notes what the log says otherwise."""
         for key in sorted(self.rows.keys() | self.entries.keys()):
             row, entries, name = self.rows.get(key), self.entries.get(key, []), " ".join(key)
+            if row is not None:
+                self._look.compare("membership", name, row, {"until": None})
             last = entries[-1] if entries else None
             granted = last is not None and last.action == Action.MEMBERSHIP_GRANTED
             if row is None:
@@ -185,10 +188,10 @@ def _stand_ins(look: Look) -> None:
     for entry in entries_of_all(look.connection, (Action.STAND_IN_GRANTED, Action.STAND_IN_ENDED)):
         by_action = granted if entry.action == Action.STAND_IN_GRANTED else ended
         by_action[entry.subject_id, entry.owner_id].append(entry)
-    for row in look.rows(select(MEMBER).where(MEMBER.c.until.is_not(None))):
+    for row in look.rows(select(MEMBER).where(MEMBER.c.acts_for != "")):
         name = f"{row.member_id} {row.role} {row.owner_id} for {row.acts_for}"
         about = {"owner": row.owner_id, "member": row.member_id, "role": row.role, "acts_for": row.acts_for}
-        about["until"] = row.until.astimezone(UTC).isoformat()
+        about["until"] = row.until and row.until.astimezone(UTC).isoformat()
         holding, over = granted[row.member_id, row.owner_id], ended[row.member_id, row.owner_id]
         end = next((entry for entry in reversed(over) if entry.commits_to(**about)), None)
         like_it = of_it = next((entry for entry in reversed(holding) if entry.commits_to(**about)), None)

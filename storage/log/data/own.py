@@ -1,9 +1,8 @@
-"""What an owner said beside the queue: of publishers, of drawn memories, of claims like one; and what others are told:
-webhooks, sinks, deliveries; and records. And how many items are counted as waiting."""
+"""What an owner said beside the queue: of publishers, of drawn memories, of claims like one; and records. And how many
+items are counted as waiting."""
 
 from __future__ import annotations
 
-import hashlib
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -13,23 +12,28 @@ from sqlalchemy import Row, Table, func, or_, select
 from vouchgate.ingest.claims.log import Action
 from vouchgate.ingest.claims.standing_rulings import StandingRuling
 from vouchgate.ingest.claims.trust import Trust
+from vouchgate.ingest.scoring.sampling import NOTHING
 from vouchgate.storage import switches
 from vouchgate.storage.claims import records
 from vouchgate.storage.erasing.apply import STATUS
-from vouchgate.storage.log.data.claims import ACT, DELIVERY, number_of
+from vouchgate.storage.log.data.claims import ACT, number_of
 from vouchgate.storage.log.data.differences import LOG, MEMORY, PENDING, Entry, Kind, Look, batched, plain
 from vouchgate.storage.sql import among
-from vouchgate.storage.tables.claims import OwnerRow, PublisherTrustRow, SpotCheckRow, StandingRulingRow
-from vouchgate.storage.tables.doors import SinkConsumerRow, WebhookRow
+from vouchgate.storage.tables.claims import (
+    OwnerRow,
+    PublisherTrustRow,
+    QueueTotalRow,
+    SpotCheckRow,
+    StandingRulingRow,
+)
 
 SWITCH: Table = switches.TABLE
 RECORD: Table = records.TABLE
 TRUST: Table = PublisherTrustRow.metadata.tables["publisher_trust"]
 RULING: Table = StandingRulingRow.metadata.tables["standing_ruling"]
 SPOT: Table = SpotCheckRow.metadata.tables["spot_check"]
-WEBHOOK: Table = WebhookRow.metadata.tables["webhook"]
-SINK: Table = SinkConsumerRow.metadata.tables["sink_consumer"]
 OWNER: Table = OwnerRow.metadata.tables["owner"]
+TOTAL: Table = QueueTotalRow.metadata.tables["queue_total"]
 _SPOT = {
     Action.SPOT_CHECK_RIGHT: "right",
     Action.SPOT_CHECK_WRONG: "wrong",
@@ -41,8 +45,6 @@ _PUBLISHER = {
     Action.PUBLISHER_CLEARED: None,
 }
 MOST_DAYS = 3_700  # that a word on a publisher may last
-_HOOK = (Action.WEBHOOK_CREATED, Action.WEBHOOK_REMOVED, Action.SINK_CREATED, Action.SINK_REMOVED)
-_MADE = (Action.WEBHOOK_CREATED, Action.SINK_CREATED)
 
 
 def salts(look: Look) -> None:
@@ -125,9 +127,15 @@ def spot_checks(look: Look) -> None:
     of_memory = select(MEMORY.c.id, MEMORY.c.decision_id).where(
         MEMORY.c.owner_id == look.owner_id, among(MEMORY.c.id, "wanted")
     )
+    of_item = select(PENDING.c.memory_id, PENDING.c.submitted_by).where(
+        PENDING.c.owner_id == look.owner_id,
+        PENDING.c.removal_of.is_(None),
+        among(PENDING.c.memory_id, "wanted"),
+    )
     for batch in batched(look.side_by_side(wanted, SPOT.c.memory_id, _SPOT)):
         asked = {"wanted": [key for key, _, _ in batch]}
         decided = {row.id: row.decision_id for row in look.connection.execute(of_memory, asked)}
+        senders = {row.memory_id: row.submitted_by for row in look.connection.execute(of_item, asked)}
         answers = look.answers(set(decided.values()))
         for key, rows, entries in batch:
             entry = entries[-1] if entries else None
@@ -136,12 +144,20 @@ def spot_checks(look: Look) -> None:
             if not rows:
                 look.note(Kind.MISSING, SPOT.name, key, entry=entry)
                 continue
-            _, answer = answers.get(decided.get(key, ""), (None, None))
+            decision, answer = answers.get(decided.get(key, ""), (None, None))
             if answer is None:
                 look.note(Kind.EXTRA, SPOT.name, key, why="it is about no memory")
                 continue
             verdict = None if entry is None else _SPOT[Action(entry.action)]
-            said = {"verdict": verdict, "decided_at": entry and entry.at, "decided_by": entry and entry.actor}
+            said: dict[str, Any] = {
+                "verdict": verdict,
+                "decided_at": entry and entry.at,
+                "decided_by": entry and entry.actor,
+            }
+            first = next(iter(answer["evidence"]["sources"]), {"citation": {"type": NOTHING}})
+            agent = senders.get(key) if decided[key] in look.promoted else decision.principal_id
+            said |= {"agent": agent, "created_at": decision.created_at}
+            said |= {"kind": first["citation"]["type"], "publisher": first.get("site") or None}
             number = number_of(answer)
             look.compare(SPOT.name, key, rows[0], said | ({} if number is None else {"rule": number}), entry)
 
@@ -188,111 +204,6 @@ def _as_confirmed(row: Row[Any]) -> str | None:
     return ruling.model_dump_json()
 
 
-def webhooks(look: Look) -> None:
-    """Where the owner is told, and who serves the sinks that the operator handed over."""
-    wanted = select(WEBHOOK).where(WEBHOOK.c.owner_id == look.owner_id)
-    for key, rows, entries in look.side_by_side(wanted, WEBHOOK.c.id, _HOOK):
-        made = next((e for e in entries if e.action in _MADE), None)
-        if made is None or any(e.action not in _MADE for e in entries):
-            if rows:
-                look.note(Kind.EXTRA, WEBHOOK.name, key, entry=entries[-1] if entries else None)
-            continue
-        if not rows:
-            look.note(Kind.MISSING, WEBHOOK.name, key, entry=made)
-            continue
-        row = rows[0]
-        look.compare(WEBHOOK.name, key, row, {"created_at": made.at}, made)
-        about = {"id": key, "owner_id": row.owner_id, "url": row.url, "events": row.events}
-        before = {name: about[name] for name in ("id", "owner_id", "url")}  # without the events
-        if made.commits_to(2, **about, secret=hashlib.sha256(row.secret.encode()).hexdigest()):
-            continue
-        if made.commits_to(**about) or (made.form == 1 and made.commits_to(**before)):
-            look.uncovered["the secret of a webhook (made before version 2 of its entry)"] += 1
-        else:
-            look.note(Kind.ALTERED, WEBHOOK.name, key, "url, events or secret", made)
-    served = select(SINK).where(SINK.c.owner_id == look.owner_id)
-    for key, rows, entries in look.side_by_side(served, SINK.c.sink, (Action.SINK_HANDED_OVER,)):
-        if not entries:
-            look.uncovered["who serves a sink that was handed to nobody: the first whose claim named it"] += 1
-        elif not rows:
-            look.note(Kind.MISSING, SINK.name, key, entry=entries[-1])
-        elif not any(_handed(entries[-1], key, before, rows[0].token_id) for before in _before(look)):
-            look.note(Kind.ALTERED, SINK.name, key, "token_id", entries[-1])
-
-
-def _handed(entry: Entry, sink: str, before: str | None, after: str) -> bool:
-    return entry.commits_to(**{"sink": sink, "from": before, "to": after})
-
-
-def _before(look: Look) -> list[str | None]:
-    """Who may have served it before: nobody, or any token that ever was."""
-    tokens = select(LOG.c.subject_id).where(LOG.c.owner_id == "", LOG.c.action == Action.TOKEN_CREATED.value)
-    return [None, *look.connection.scalars(tokens)]
-
-
-def deliveries(look: Look) -> None:
-    """What sinks are told is what claims named: numbered without gaps, each about a memory or an approved removal."""
-    wanted = select(DELIVERY).where(DELIVERY.c.owner_id == look.owner_id).order_by(DELIVERY.c.seq)
-    moved = {}
-    for entry in look.entries((Action.DELIVERY_RETRIED, Action.DELIVERY_DROPPED)):
-        moved[entry.subject_id] = entry
-    last = 0
-    of_memory = select(MEMORY.c.id, MEMORY.c.decision_id).where(
-        MEMORY.c.owner_id == look.owner_id, among(MEMORY.c.id, "wanted")
-    )
-    asked_for = select(PENDING.c.removal_of, PENDING.c.decided_at).where(
-        PENDING.c.owner_id == look.owner_id, PENDING.c.removal_of.is_not(None), PENDING.c.status == "approved"
-    )
-    removals = {(row.removal_of, row.decided_at) for row in look.connection.execute(asked_for)}
-    for batch in batched(look.rows(wanted)):
-        asked = {"wanted": [row.memory_id for row in batch if row.memory_id is not None]}
-        decided = {row.id: row.decision_id for row in look.connection.execute(of_memory, asked)}
-        answers = look.answers(set(decided.values()))
-        for row in batch:
-            for missing in range(last + 1, row.seq):
-                look.note(
-                    Kind.MISSING, DELIVERY.name, str(missing), why="the owner's deliveries have no gaps"
-                )
-            last = row.seq
-            if row.memory_id in look.erased:
-                moved.pop(row.id, None)
-                continue
-            _, answer = answers.get(decided.get(row.memory_id, ""), (None, None))
-            _delivery(
-                look,
-                row,
-                answer,
-                moved.pop(row.id, None),
-                (f"{row.sink} {row.place}", row.created_at) in removals,
-            )
-    for key, entry in moved.items():
-        look.note(Kind.MISSING, DELIVERY.name, key, entry=entry)
-
-
-def _delivery(look: Look, row: Row[Any], answer: Any, moved: Entry | None, removal: bool) -> None:
-    key = row.id
-    if key != "dlv_" + hashlib.sha256(f"{row.seq} {row.owner_id}".encode()).hexdigest()[:32]:
-        look.note(Kind.ALTERED, DELIVERY.name, key, "id or seq")
-    named = answer and answer["evidence"]["claim"].get("delivery")
-    if row.sink.startswith("sink_"):  # a webhook that is told of memories
-        expected = {"place": row.memory_id, "data": {}}
-        if answer is None:
-            look.note(Kind.EXTRA, DELIVERY.name, key, why="it tells of no memory")
-    elif named is not None:
-        expected = {"sink": named["sink"], "place": named["place"], "data": named.get("data", {})}
-        if removal:
-            expected.pop("data")
-    else:
-        expected = {}
-        if not removal:
-            look.note(Kind.EXTRA, DELIVERY.name, key, why="no claim named this place")
-    if expected:
-        look.compare(DELIVERY.name, key, row, expected)
-    dropped = (row.last_error or "").startswith("Dropped.") and row.state == "skipped"
-    if dropped != (moved is not None and moved.action == Action.DELIVERY_DROPPED):
-        look.note(Kind.ALTERED, DELIVERY.name, key, "state", moved)
-
-
 def kept_records(look: Look) -> None:
     """Records are as they were put down. The words of one may have gone because its time is over."""
     wanted, now = select(RECORD).where(RECORD.c.owner_id == look.owner_id), datetime.now(UTC)
@@ -311,6 +222,17 @@ def kept_records(look: Look) -> None:
             look.note(Kind.ALTERED, RECORD.name, key, "text", made, why=why)
         elif row["salt"] is not None and not records.holds(row):
             look.note(Kind.ALTERED, RECORD.name, key, "who, conversation, text or masked", made)
+
+
+def total(look: Look) -> None:
+    """What waits in all is the sum of what waits for each owner."""
+    summed = select(*(func.coalesce(func.sum(OWNER.c[name]), 0) for name in ("pending", "imported")))
+    pending, imported = look.connection.execute(summed).one()
+    row = look.connection.execute(select(TOTAL).where(TOTAL.c.id == 1)).one_or_none()
+    if row is None:
+        look.note(Kind.MISSING, TOTAL.name, "1", why="how many wait in all")
+    else:
+        look.compare(TOTAL.name, "1", row, {"pending": pending, "imported": imported})
 
 
 def counts(look: Look) -> None:

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Table, select, union
 from vouchgate.storage.claims import records
 from vouchgate.storage.erasing import tombstones
 from vouchgate.storage.identity.owners import SERVICE_OWNER
-from vouchgate.storage.log.data import claims, erased, identity, items, own
+from vouchgate.storage.log.data import claims, erased, identity, items, own, told
 from vouchgate.storage.log.data.differences import (
     DECISION,
     LOG,
@@ -37,12 +37,12 @@ _OF_OWNER: tuple[Check, ...] = (
     own.switched,
     own.spot_checks,
     own.rulings,
-    own.webhooks,
-    own.deliveries,
+    told.webhooks,
+    told.deliveries,
     own.kept_records,
     own.counts,
 )
-_OF_SERVICE: tuple[Check, ...] = (own.salts, identity.identity, own.switched)
+_OF_SERVICE: tuple[Check, ...] = (own.salts, identity.identity, own.switched, own.total)
 _OWNED = (
     DECISION,
     claims.LINEAGE,
@@ -52,7 +52,7 @@ _OWNED = (
     own.SWITCH,
     own.SPOT,
     own.RULING,
-    own.WEBHOOK,
+    told.WEBHOOK,
     tombstones.TABLE,
     claims.DELIVERY,
     records.TABLE,
@@ -108,7 +108,7 @@ def _policies(connection: Connection) -> tuple[dict[str, str], list[Difference]]
     """The policies that are what their digest says, and differences of the others."""
     good, bad = {}, []
     for row in connection.execute(select(POLICY.c.digest, POLICY.c.document)):
-        if hashlib.sha256(row.document.encode()).hexdigest() == row.digest:
+        if hashlib.sha256(str(row.document).encode()).hexdigest() == row.digest:
             good[row.digest] = row.document
         else:
             bad.append(Difference(Kind.ALTERED, "policy", SERVICE_OWNER, row.digest, "document"))

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import itertools
 import os
+import resource
 import shutil
+import signal
 import sqlite3
 import threading
 import uuid
@@ -26,6 +28,7 @@ from tests.running.invariants import look
 from tests.running.load import Caller, GaveUpError, Reply, Where, claim
 from tests.running.service import make_token, serve
 from vouchgate.cli.app import run
+from vouchgate.cli.records.backups import restore_backup
 from vouchgate.gate.signing import open_signer
 from vouchgate.ingest.claims.claim import Source
 from vouchgate.ingest.claims.people import Role
@@ -199,6 +202,37 @@ def test_a_key_and_a_list_come_along_where_there_is_none(
     assert Path(f"{other}.erasures.jsonl").read_text() == Path(f"{file}.erasures.jsonl").read_text()
     assert {each.stat().st_mode & 0o777 for each in other.parent.iterdir()} == {0o600}
     assert "nothing that was written" not in told(capsys, "log", "verify", "--data", *place)
+
+
+def test_what_is_ended_or_finds_no_room_leaves_nothing_behind(
+    tmp_path: Path, migrated_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    backup, folder, said = tmp_path / "gate.backup", tmp_path / "to", list[str]()
+    file = shutil.copyfile(migrated_file, tmp_path / "a.db")
+    told(capsys, "backup", backup, "--database-url", f"sqlite:///{file}")
+    folder.mkdir()
+
+    def end(_: Store) -> bool:
+        assert list(folder.glob(".vouchgate-*/database"))
+        os.kill(os.getpid(), signal.SIGTERM)
+        return False
+
+    settings = Settings(database_url=f"sqlite:///{folder}/b.db", offline=True)
+    former = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            restore_backup(settings, backup, replace=False, tell=said.append, verify=end, now=NOW)
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGTERM, former)
+    assert not list(folder.iterdir())
+    most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, most[1]))
+    try:
+        with pytest.raises(StorageError, match="there is no room"):
+            unpack(backup, folder)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, most)
 
 
 def test_what_is_no_whole_backup_is_refused(

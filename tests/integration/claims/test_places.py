@@ -47,6 +47,17 @@ def test_the_count_of_all_is_locked_first_only_near_the_limit(
     store.close()
 
 
+def test_a_count_of_all_that_was_deleted_is_counted_anew(store: Store) -> None:
+    for name in ("north", "south"):
+        assert isinstance(
+            store.writer.submit(_submission(f"The {name} gate is closed.")).result(120), Decided
+        )
+        with writing(store._engine) as connection:
+            connection.execute(text("DELETE FROM queue_total"))
+    assert isinstance(store.writer.submit(_submission("The door is open.")).result(120), Decided)
+    assert _total(store) == 3
+
+
 def test_a_queue_that_fills_meanwhile_is_seen_and_never_overflows(database_url: str) -> None:
     store = Store.open(database_url, threshold=LIMITS.threshold)
     other = open_engine(database_url)

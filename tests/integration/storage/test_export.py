@@ -416,6 +416,7 @@ def test_the_command_writes_for_those_who_may(
         ("x", auditor, {"owners": ["acme"]}, "does not act for"),
         ("x", None, {"owners": ["nobody"]}, "there is no owner"),
         ("x", None, {"since": "soon"}, "give a day"),
+        ("x", None, {"since": "2027-01-01", "until": "2026-01-01"}, "nothing can be between"),
         ("nowhere/x", None, {}, "no folder"),
     ):
         with pytest.raises(Failure, match=says):
@@ -435,6 +436,14 @@ def test_an_erasure_after_the_period_is_proven_and_no_empty_row_passes_for_one(
     assert "1 of them lost words by an erasure" in told
     assert "Not proven" not in told
     assert "memory.erased" not in (tmp_path / "period" / "log.jsonl").read_text()
+    send(
+        module_store, "The cellar was asked about before.", source=Source.USER
+    )  # behind the erasure in the log
+    with module_store.read() as connection:
+        write_export(connection, tmp_path / "crossed", period, [KEY])
+    assert check(tmp_path / "crossed") == 0
+    assert "Not proven are the last" in capsys.readouterr().out
+    assert "memory.erased" in (tmp_path / "crossed" / "log.jsonl").read_text()
     edit("erasures.jsonl", lambda found: found[0].update(actor="me", digest=digest_by_me(found[0])))(
         tmp_path / "period"
     )

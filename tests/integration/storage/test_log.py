@@ -180,6 +180,29 @@ def test_an_altered_entry_is_found(chained: Store, change: str) -> None:
             "UPDATE owner SET log_seq = 1 WHERE owner_id = 'bob'",
             ["Log of owner 'bob': its last entry 2 is not the one the owner's row names."],
         ),
+        # What cannot be read at all is named, and the rest is looked at.
+        (
+            "UPDATE log_entry SET at = 'garbage', digest = 'x' WHERE owner_id = 'ann' AND seq = 5",
+            [
+                "Log of owner 'ann', entry 5: was altered.",
+                "Log of owner 'ann': its last entry 5 is not the one the owner's row names.",
+            ],
+        ),
+        (
+            "UPDATE log_entry SET actor = x'00' WHERE owner_id = 'ann' AND seq = 2",
+            ["Log of owner 'ann', entry 2: was altered."],
+        ),
+        (
+            "UPDATE log_entry SET seq = 'garbage' WHERE owner_id = 'ann' AND seq = 5",
+            [
+                "Log of owner 'ann', entry garbage: was altered: that is no number.",
+                "Log of owner 'ann': ends at entry 4, but entry 5 was written.",
+            ],
+        ),
+        (
+            "UPDATE owner SET log_seq = 'x' WHERE owner_id = 'bob'",
+            ["Log of owner 'bob': the owner's row was altered: the number of its last entry is none."],
+        ),
     ],
 )
 def test_a_broken_chain_is_found(chained: Store, statement: str, sentences: list[str]) -> None:

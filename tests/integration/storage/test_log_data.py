@@ -158,7 +158,8 @@ def owned(store: Store) -> None:
     assert dead is not None
     delivery_acts.drop(store, delivering.ANN, dead.id, actor="operator", now=NOW)
     asks = delivering.ask(store, "Crate 1 is to go.", "row 1", op=DeliveryOp.REMOVE)
-    assert isinstance(queue_of(store).approve(RITA, asks, version=1, now=NOW), Removed)
+    later = NOW + timedelta(hours=1)
+    assert isinstance(queue_of(store).approve(RITA, asks, version=1, now=later), Removed)
 
 
 def switched(store: Store) -> None:
@@ -325,11 +326,13 @@ class Tampering:
     column: str = ""
 
 
-def of(table: str, what: str, where: str, column: str, *, key: str = "id") -> Tampering:
+def of(
+    table: str, what: str, where: str, column: str, *, key: str = "id", kind: str = "altered"
+) -> Tampering:
     """A column set to something else."""
     first = f"SELECT min({key}) FROM {table} WHERE {where}"  # noqa: S608
     does = f"UPDATE {table} SET {what} WHERE {key} = :key AND {where}"  # noqa: S608
-    return Tampering(f"{table}: {what}"[:60], first, does, "altered", table, column)
+    return Tampering(f"{table}: {what}"[:60], first, does, kind, table, column)
 
 
 def gone(table: str, where: str = "1 = 1", *, key: str = "id", found_in: str | None = None) -> Tampering:
@@ -364,6 +367,7 @@ JOINS = (
     "INSERT INTO membership (member_id, role, owner_id, acts_for, since) "
     "VALUES (:key, 'agent', '{}', '', '2026-05-04 12:30:15.250000')"
 )
+IN_FORCE = "state = 'waiting' AND place = 'row 2' AND sink = 'shelf'"
 SHOWED = 'answer LIKE \'%"content":""%\' AND id NOT IN (SELECT item_id FROM erased)'
 RESTED_ON = "digest IN (SELECT policy_digest FROM decision WHERE answer <> '') AND document LIKE '%0.92%'"
 RECORD = "owner_id id kind said_at created_at kept_until submitted_by digest salt who text masked"
@@ -594,6 +598,23 @@ KINDS = [
     of("membership", f"until = {LATE}", "acts_for <> ''", "until", key="member_id"),
     of("membership", "acts_for = 'per_x'", "acts_for <> ''", "acts_for", key="member_id"),
     gone("membership", "acts_for <> ''", key="member_id"),
+    of("membership", f"until = {LATE}", "acts_for = '' AND owner_id = 'ann'", "until", key="member_id"),
+    of(
+        "membership",
+        "acts_for = 'zz'",
+        "acts_for = '' AND owner_id = 'ann'",
+        "",
+        key="member_id",
+        kind="missing",
+    ),
+    Tampering(
+        "somebody stands in for good",
+        "SELECT min(member_id) FROM membership WHERE owner_id = 'ann' AND acts_for = ''",
+        "INSERT INTO membership (member_id, role, owner_id, acts_for, since) SELECT member_id, role, owner_id, "
+        "'per_x', since FROM membership WHERE member_id = :key AND owner_id = 'ann' AND acts_for = ''",
+        "altered",
+        "membership",
+    ),
     of("log_key", "verifier = replace(verifier, 'example', 'evil')", "retired_at IS NULL", "verifier"),
     of("log_key", "retired_at = NULL", "retired_at IS NOT NULL", "retired_at"),
     gone("log_key"),
@@ -607,6 +628,10 @@ KINDS = [
     of("publisher_trust", f"until = {LATE}", "trust = 'banned'", "until", key="publisher"),
     gone("publisher_trust", "publisher = 'good.example'", key="publisher"),
     of("spot_check", "verdict = 'wrong'", "verdict = 'right'", "verdict", key="memory_id"),
+    of("spot_check", "agent = 'deadbeefdeadbeef'", "verdict = 'right'", "agent", key="memory_id"),
+    of("spot_check", "kind = 'commit'", "verdict = 'right'", "kind", key="memory_id"),
+    of("spot_check", "publisher = 'evil.example'", "verdict = 'right'", "publisher", key="memory_id"),
+    of("spot_check", f"created_at = {LATE}", "verdict = 'right'", "created_at", key="memory_id"),
     gone("spot_check", "verdict IS NOT NULL", key="memory_id"),
     of("standing_ruling", "verdict = 'reject'", "verdict = 'store'", "verdict"),
     of("standing_ruling", "ended_at = NULL, ended_by = NULL", "ended_at IS NOT NULL", "ended_at"),
@@ -623,7 +648,13 @@ KINDS = [
         "state = 'skipped' AND last_error LIKE 'Dropped.%'",
         "state",
     ),
+    of("delivery", "op = 'remove', state = 'waiting'", IN_FORCE, "op"),
+    of("delivery", "op = 'put'", "sink = 'shelf' AND op = 'remove'", "op"),
+    of("delivery", "state = 'skipped', last_error = 'no'", IN_FORCE, "state"),
     gone("delivery", "seq = 2", key="seq"),
+    of("queue_total", "pending = 999999", "1 = 1", "pending"),
+    of("queue_total", "imported = 1", "1 = 1", "imported"),
+    gone("queue_total"),
 ]
 
 

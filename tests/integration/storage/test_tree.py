@@ -246,6 +246,16 @@ WAYS = [
     ("UPDATE log_checkpoint SET note = replace(note, '— ', '')", "Checkpoint"),
     ("UPDATE log_checkpoint SET size = 2", "not of this tree"),
     ("DELETE FROM log_key", "signed by no key"),
+    ("UPDATE log_key SET verifier = replace(verifier, '+', '')", "of the log: was altered"),
+]
+# What only SQLite lets be written.
+UNREADABLE = [
+    ("UPDATE log_checkpoint SET signed_at = 'garbage'", "Checkpoint of 3 entries: was altered"),
+    (
+        "UPDATE log_entry SET at = 'garbage' WHERE seq = 1",
+        "Tree: was altered: something in it cannot be read",
+    ),
+    ("UPDATE log_leaf SET data = x'ff'", "Tree: was altered: something in it cannot be read"),
 ]
 
 
@@ -253,8 +263,12 @@ def test_no_way_of_altering_the_tree_passes(store: Store, tmp_path: Path) -> Non
     store_claims(store, "Gate 1 is closed.", "Gate 2 is closed.")
     turn(store, open_signer(settings_of(store, tmp_path), store, NOW))
     assert problems(store) == []
-    for statement, says in WAYS:
+    for statement, says in [*WAYS, *(UNREADABLE if store.dialect == "sqlite" else ())]:
         with writing(store._engine) as connection:
+            for trigger in (
+                ("log_entry_no_update", "log_entry_no_delete") if says.startswith("Tree: was") else ()
+            ):
+                connection.execute(text(f"DROP TRIGGER {trigger}"))
             connection.execute(text(statement))
             found = [*tree_check.verify(connection)]
             connection.rollback()

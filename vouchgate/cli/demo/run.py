@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import signal
 import socket
 import subprocess
 import tempfile
@@ -15,13 +14,12 @@ from datetime import timedelta
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from types import FrameType
 
 from rich.console import Console
 
 from vouchgate.cli.demo.samples import CARRIER_SECONDS, GRANTED, HANDBOOK, PAGES, SAMPLES, make_repository
 from vouchgate.cli.demo.table import DemoTable
-from vouchgate.cli.output import Failure, console
+from vouchgate.cli.output import Failure, console, ended_as_by_hand
 from vouchgate.cli.serve import address_of, bind, listen, make_link, make_token, port_of, server_for
 from vouchgate.client import Client, VouchgateError
 from vouchgate.ingest.claims.people import Role
@@ -37,17 +35,12 @@ HOST = "127.0.0.1"
 def run(*, once: bool, port: int) -> int:
     """Shows the demo; keeps serving until it is told to stop, unless `once`."""
     logging.basicConfig(level=logging.ERROR)
-    signal.signal(signal.SIGTERM, _interrupt)
     try:
-        with tempfile.TemporaryDirectory(prefix="vouchgate-demo-") as folder:
+        with ended_as_by_hand(), tempfile.TemporaryDirectory(prefix="vouchgate-demo-") as folder:
             _show(Path(folder), once=once, port=port)
     except KeyboardInterrupt:
         return 0
     return 0
-
-
-def _interrupt(_signal: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
 
 
 def _show(folder: Path, *, once: bool, port: int) -> None:

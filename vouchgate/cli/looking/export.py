@@ -11,16 +11,17 @@ import tempfile
 import zipfile
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
+from datetime import datetime
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from sqlalchemy import Connection, Table, and_, select
+from sqlalchemy import Connection, Table, and_, func, select
 
 from vouchgate.cli.database import open_store
-from vouchgate.cli.looking.reviews import COLUMNS, csv_line, scope, time_of
-from vouchgate.cli.output import Failure, hint, one_line, say
+from vouchgate.cli.looking.reviews import COLUMNS, csv_line, period, scope
+from vouchgate.cli.output import Failure, ended_as_by_hand, hint, one_line, say
 from vouchgate.gate.signing import read_keys
 from vouchgate.ingest.transparency import verifier
 from vouchgate.ingest.transparency.attestation import (
@@ -89,7 +90,7 @@ class Export:
         self._get: GetHash = self._hashes()
         self._proved = 0
         self._emptied: set[str] = set()  # decisions that lost something by an erasure, perhaps all
-        self._ends: dict[str, tuple[int, int]] = {}  # by owner, the first and the last entry
+        self._ends = _ends(connection, wanted)
         self._bound: dict[str, int] = {}  # by owner, the last entry that has a receipt
 
     def write(self) -> dict[str, int]:
@@ -169,22 +170,18 @@ class Export:
         self._put("receipts.jsonl", _json(about | {"leaf": leaf, "salt": salt, "proof": str(proof)}))
 
     def _entries(self) -> int:
-        count, statement_ = 0, limited_to(self._wanted.owners, _ENTRIES, LOG)
-        if self._wanted.since is not None:
-            statement_ = statement_.where(LOG.c.at >= self._wanted.since)
-        if self._wanted.until is not None:
-            statement_ = statement_.where(LOG.c.at < self._wanted.until)
+        count = 0
         self._put("log.csv", csv_line(_LOG))
-        for row in self._connection.execute(statement_, execution_options={"yield_per": 500}):
-            entry = _entry(row)
-            more: Json = {}
-            if row.action in DECIDED:
-                more = {"salt": None if row.salt is None else row.salt.hex()}
-            self._put("log.jsonl", _json(entry | more))
-            self._put("log.csv", csv_line(entry.values()))
-            self._ends[row.owner_id] = self._ends.get(row.owner_id, (row.seq,))[0], row.seq
-            count += 1
-        for owner_id, (first, last) in self._ends.items():
+        for owner_id, (first, last) in sorted(self._ends.items()):
+            of_owner = _ENTRIES.where(LOG.c.owner_id == owner_id, LOG.c.seq.between(first, last))
+            for row in self._connection.execute(of_owner, execution_options={"yield_per": 500}):
+                entry = _entry(row)
+                more: Json = {}
+                if row.action in DECIDED:
+                    more = {"salt": row.salt.hex() if row.salt is not None and self._within(row.at) else None}
+                self._put("log.jsonl", _json(entry | more))
+                self._put("log.csv", csv_line(entry.values()))
+                count += 1
             # What is proved of an entry is proved of those before it: each names the digest of the one before.
             within = and_(
                 LEAF.c.owner_id == owner_id, LEAF.c.seq.between(first, last), LEAF.c.number < self._size
@@ -195,13 +192,14 @@ class Export:
                 self._receipt(leaf, None)
         return count
 
+    def _within(self, at: datetime) -> bool:
+        since, until = self._wanted.since, self._wanted.until
+        return (since is None or since <= at) and (until is None or at < until)
+
     def _erasures(self) -> int:
         """What took something from decisions of the period, also after it."""
         count, erasing = 0, _ENTRIES.where(LOG.c.action == verifier.ERASED, LOG.c.salt.is_not(None))
-        statement_ = limited_to(self._wanted.owners, erasing, LOG)
-        if self._wanted.since is not None:
-            statement_ = statement_.where(LOG.c.at >= self._wanted.since)
-        for row in self._connection.execute(statement_).all():
+        for row in self._connection.execute(limited_to(self._wanted.owners, erasing, LOG)).all():
             ids, more = {row.subject_id}, dict[str, Any]()
             if row.subject_id.startswith("ers_"):
                 of_it = select(ERASED.c.item_id, ERASED.c.basis).where(
@@ -214,9 +212,10 @@ class Export:
                 continue
             self._put("erasures.jsonl", _json(_entry(row) | {"salt": row.salt.hex()} | more))
             count += 1
+            if row.seq <= self._ends.get(row.owner_id, (0, 0))[1]:  # `log.jsonl` has it
+                continue
             of_entry = select(LEAF).where(LEAF.c.owner_id == row.owner_id, LEAF.c.seq == row.seq)
-            leaf = self._connection.execute(of_entry).one_or_none()
-            if leaf is not None and row.seq > self._ends.get(row.owner_id, (0, 0))[1]:  # not in `log.jsonl`
+            if (leaf := self._connection.execute(of_entry).one_or_none()) is not None:
                 self._receipt(leaf, None)
         return count
 
@@ -266,6 +265,25 @@ class Export:
         (self._folder / MANIFEST_SIGNED).write_text(_json(envelope(said, self._keys)) + "\n")
 
 
+def _ends(connection: Connection, wanted: RulingFilter) -> dict[str, tuple[int, int]]:
+    """By owner, the numbers of the first and the last entry of the period. Entries have the times at which something
+    was begun, so between these two may be some from shortly before or after it: without them there would be gaps."""
+    first = limited_to(wanted.owners, select(LOG.c.owner_id, func.min(LOG.c.seq)), LOG).group_by(
+        LOG.c.owner_id
+    )
+    last = limited_to(wanted.owners, select(LOG.c.owner_id, func.max(LOG.c.seq)), LOG).group_by(
+        LOG.c.owner_id
+    )
+    if wanted.since is not None:
+        first = first.where(LOG.c.at >= wanted.since)
+    if wanted.until is not None:
+        last = last.where(LOG.c.at < wanted.until)
+    ends: dict[str, int] = {row[0]: row[1] for row in connection.execute(last)}
+    return {
+        owner: (seq, ends[owner]) for owner, seq in connection.execute(first) if seq <= ends.get(owner, 0)
+    }
+
+
 def _entry(row: Any) -> Json:  # Any: of `_ENTRIES`
     return {name: getattr(row, name) for name in _LOG} | {"at": row.at.isoformat()}
 
@@ -291,8 +309,8 @@ def run(
     settings: Settings, out: Path, *, since: str | None, until: str | None, owners: Sequence[str] | None
 ) -> int:
     """Writes an export, signed with the log's key if there is one. Raises Failure as `write_export` and `scope`."""
-    times = {"since": time_of(since, "--from"), "until": time_of(until, "--to")}
-    with open_store(settings) as store, store.browse() as connection:
+    times = period(since, until)
+    with ended_as_by_hand(), open_store(settings) as store, store.browse() as connection:
         wanted = RulingFilter(
             owners=scope(store, connection, settings, owners or (), "audit export"), **times
         )

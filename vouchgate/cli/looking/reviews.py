@@ -37,7 +37,7 @@ def run(
     """Prints them as they are read. Raises Failure for an owner that there is not, or a time that is none."""
     if form not in ("csv", "jsonl"):
         raise Failure(f"--format: {form!r} is unknown; known are csv, jsonl", USAGE)
-    times = {"since": time_of(since, "--from"), "until": time_of(until, "--to")}
+    times = period(since, until)
     with open_store(settings) as store, store.browse() as connection:
         wanted = RulingFilter(
             owners=scope(store, connection, settings, owners or (), "audit reviews"),
@@ -53,7 +53,15 @@ def run(
     return 0
 
 
-def time_of(text: str | None, option: str) -> datetime | None:
+def period(since: str | None, until: str | None) -> dict[str, datetime | None]:
+    """From when on and before when, None without a bound. Raises Failure for no times, and where nothing can be."""
+    first, end = _time_of(since, "--from"), _time_of(until, "--to")
+    if first is not None and end is not None and first >= end:
+        raise Failure("nothing can be between --from and --to: give a later --to, which is not in it", USAGE)
+    return {"since": first, "until": end}
+
+
+def _time_of(text: str | None, option: str) -> datetime | None:
     """A day or a time, of UTC unless it says otherwise. Raises Failure."""
     try:
         at = None if text is None else datetime.fromisoformat(text)

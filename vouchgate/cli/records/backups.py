@@ -11,6 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from vouchgate.cli.database import open_store
+from vouchgate.cli.output import ended_as_by_hand
 from vouchgate.gate.signing import LogKeyError, LogSigner, key_file
 from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.review.ending.erasing import Erasing
@@ -49,7 +50,8 @@ def make_backup(settings: Settings, target: Path, *, with_key: bool, now: dateti
         if key is None or not key.exists():
             raise StorageError("there is no file with the key of the log here")
         beside[LOG_KEY] = key
-    return back_up(database_to_open(settings), target, beside, version=version("vouchgate"), now=now)
+    with ended_as_by_hand():
+        return back_up(database_to_open(settings), target, beside, version=version("vouchgate"), now=now)
 
 
 def restore_backup(
@@ -63,7 +65,8 @@ def restore_backup(
             f"{database} is there: say --replace, which gives it another name, or name another"
         )
     try:
-        with tempfile.TemporaryDirectory(prefix=".vouchgate-", dir=database and database.parent) as folder:
+        beside = tempfile.TemporaryDirectory(prefix=".vouchgate-", dir=database and database.parent)
+        with ended_as_by_hand(), beside as folder:
             manifest = unpack(file, Path(folder))
             restoring = _Restoring(settings, Path(folder), manifest, tell, verify, now)
             tell(
