@@ -56,7 +56,7 @@ from vouchgate.storage.log import chain
 from vouchgate.storage.log.data.walk import Walk
 from vouchgate.storage.outgoing import deliveries
 from vouchgate.storage.queue import audits, documents
-from vouchgate.storage.queue.pending import QueueFilter
+from vouchgate.storage.queue.pending import Order, QueueFilter
 from vouchgate.storage.store import Store
 from vouchgate.workers.word_index import take_in
 
@@ -252,8 +252,10 @@ def test_a_waiting_item_and_a_blocked_claim_are_erased_too_and_some_are_not(
     assert walked(store) == []
     # A page that was read before goes on behind it, and in the figures it came and was cleared by nobody.
     assert isinstance(queue_of(store).reject(RITA, last.id, version=1, reason="no", now=NOW - DAY), Rejected)
-    for wanted in (QueueFilter(after=item.id), QueueFilter(after=item.id, order="oldest")):
-        assert [each.id for each in queue_of(store).search(RITA, wanted)] == [behind.id]
+    orders: tuple[tuple[Order, Order], ...] = (("priority", "newest"), ("oldest", "newest"))
+    for both in orders:  # either before it or behind it: ids of one millisecond are in no order
+        pages = [queue_of(store).search(RITA, QueueFilter(after=item.id, order=order)) for order in both]
+        assert [each.id for page in pages for each in page] == [behind.id]
     (decided,) = queue_of(store).history(RITA, after=item.id)
     assert decided.id == last.id
     with store.read() as connection:
