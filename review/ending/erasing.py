@@ -26,6 +26,7 @@ from vouchgate.review.rules import Act
 from vouchgate.review.vouching import voting
 from vouchgate.review.vouching.owner_rules import NO_RULES, OwnerRules
 from vouchgate.storage import ids as id_kinds
+from vouchgate.storage import modes
 from vouchgate.storage.claims import decisions, known_keys, memories, records, source_texts
 from vouchgate.storage.erasing import apply, listed, plan, scrub, tombstones
 from vouchgate.storage.erasing.listed import Listed
@@ -33,6 +34,7 @@ from vouchgate.storage.erasing.plan import RULING, Plan
 from vouchgate.storage.erasing.tombstones import Tombstone
 from vouchgate.storage.errors import ReadOnly, StoreBusy
 from vouchgate.storage.identity.names import valid_name
+from vouchgate.storage.identity.owners import SERVICE_OWNER
 from vouchgate.storage.log import chain
 from vouchgate.storage.queue import documents, pending, proposers
 from vouchgate.storage.sql import among
@@ -242,9 +244,12 @@ class Erasing:
         return found
 
     def retain(self, now: datetime) -> dict[str, int]:
-        """Erases what the policy's `[retention]` says, by kind; each owner's in some erasures of one log entry."""
+        """Erases what the policy's `[retention]` says, by kind; each owner's in some erasures of one log entry. What is
+        read-only waits until it is not."""
         done: dict[str, int] = {}
-        for kind, rows in self._over(now).items():
+        with self._store.read() as connection:
+            resting = modes.read_only(connection)
+        for kind, rows in self._over(now, resting).items():
             while (count := self._retain(kind, rows, now)) > 0:
                 done[kind] = done.get(kind, 0) + count
         return done
@@ -266,22 +271,24 @@ class Erasing:
                 done += len(self._apply(one, now).ids.intersection(some))
         return done
 
-    def _over(self, now: datetime) -> dict[str, Any]:
-        """What is past its time, by kind: rows of owner and id, or of principal and key."""
+    def _over(self, now: datetime, resting: Collection[str] = ()) -> dict[str, Any]:
+        """What is past its time, by kind: rows of owner and id, or of principal and key. Without that of `resting`
+        owners; an empty one is all."""
         days, item, key, made = self._policy.retention, pending.TABLE.c, known_keys.TABLE.c, decisions.TABLE.c
         held = exists().where(
             RULING.c.owner_id == item.owner_id, RULING.c.item_id == item.id, RULING.c.ended_at.is_(None)
         )
         found: dict[str, Any] = {}
-        if days.rejected_days:
+        everybody = SERVICE_OWNER in resting
+        if days.rejected_days and not everybody:
             over = item.decided_at <= now - timedelta(days=days.rejected_days)
             found["rejected claims"] = select(item.owner_id, item.id).where(
-                item.status == "rejected", over, item.content != "", ~held
+                item.status == "rejected", over, item.content != "", ~held, item.owner_id.not_in(resting)
             )
-        if days.blocked_days:
+        if days.blocked_days and not everybody:
             over = made.created_at <= now - timedelta(days=days.blocked_days)
             found["blocked claims"] = select(made.owner_id, made.id).where(
-                made.tier == "tier_3", over, made.answer != ""
+                made.tier == "tier_3", over, made.answer != "", made.owner_id.not_in(resting)
             )
         if days.idempotency_days:
             over = key.created_at <= now - timedelta(days=days.idempotency_days)

@@ -324,7 +324,14 @@ def test_what_read_only_refuses_is_not_listed_and_what_is_listed_waits_for_it_to
         one = ModeSwitch(owner_id="ann", agent="", mode=mode, reason="moving", by="operator", since=NOW)
         store.writer.run(["ann"], lambda connection: modes.put(connection, one), always=True).result()
 
+    for owner_id in ("ann", "bob"):
+        one = examined(f"The pier of {owner_id} may be long.", owner_id=owner_id, speculates=True)
+        store.writer.submit(submission_of(one)).result()
     switch(Mode.READ_ONLY)
+    blocked = Policy.model_validate(policy().model_dump() | {"retention": {"blocked_days": 7}})
+    assert Erasing(store, blocked).retain(NOW + 40 * DAY) == {
+        "blocked claims": 1
+    }  # of bob, who is not held up
     with pytest.raises(ReadOnly):
         Erasing(store, policy(), path=path).by_owner(RITA, [item.id], BASIS, NOW)
     assert not path.exists()
@@ -337,6 +344,7 @@ def test_what_read_only_refuses_is_not_listed_and_what_is_listed_waits_for_it_to
         (waits,) = (each for each in service.problems() if "erasure" in each)
         assert waits == "1 erasure waits: nothing is written for the owner at the moment."
         switch(Mode.ENFORCE)
+        assert Erasing(store, blocked).retain(NOW + 40 * DAY) == {"blocked claims": 1}
         service.erasing.again_if_waiting(NOW)
         assert service.erasing.problems() == ()
     assert "Quambo" not in str(everything(store))
