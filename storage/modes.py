@@ -103,6 +103,12 @@ def refuse_read_only(connection: Connection, owner_ids: Collection[str]) -> None
             raise ReadOnly(switch.sentence)
 
 
+def read_only(connection: Connection) -> set[str]:
+    """The owners for whom nothing is written; SERVICE_OWNER among them is all."""
+    switches = everything(connection)
+    return {one.owner_id for one in switches if one.mode is Mode.READ_ONLY and not one.agent}
+
+
 def put(connection: Connection, switch: ModeSwitch) -> ModeSwitch:
     """Notes and logs a switch, in place of the one of its scope and kind before. The caller holds the owner's lock."""
     about: dict[str, Any] = {"owner": switch.owner_id, "agent": switch.agent, "reason": switch.reason}

@@ -10,22 +10,22 @@ from datetime import datetime, timedelta
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqlalchemy import Connection, Table, exists, func, select
 
-from vouchgate.ingest.claims.log import Action
 from vouchgate.ingest.claims.people import Principal
 from vouchgate.ingest.language.words import split_words
 from vouchgate.ingest.policy import Policy
-from vouchgate.review import record
 from vouchgate.review.acts import SERVICE
 from vouchgate.review.answers import NotFound
+from vouchgate.review.ending.asking import OPERATOR, Asker, ask, asked_by
 from vouchgate.review.reading import own_owners, parse_decision
 from vouchgate.review.rules import Act
 from vouchgate.review.vouching import voting
 from vouchgate.review.vouching.owner_rules import NO_RULES, OwnerRules
 from vouchgate.storage import ids as id_kinds
+from vouchgate.storage import modes
 from vouchgate.storage.claims import decisions, known_keys, memories, records, source_texts
 from vouchgate.storage.erasing import apply, listed, plan, scrub, tombstones
 from vouchgate.storage.erasing.listed import Listed
@@ -33,30 +33,20 @@ from vouchgate.storage.erasing.plan import RULING, Plan
 from vouchgate.storage.erasing.tombstones import Tombstone
 from vouchgate.storage.errors import ReadOnly, StoreBusy
 from vouchgate.storage.identity.names import valid_name
-from vouchgate.storage.log import chain
+from vouchgate.storage.identity.owners import SERVICE_OWNER
 from vouchgate.storage.queue import documents, pending, proposers
 from vouchgate.storage.sql import among
 from vouchgate.storage.store import Store
 
 log = logging.getLogger(__name__)
 
-OPERATOR = "operator"  # who erases by a command on the machine itself
 MOST_BASIS = 300  # characters
 MOST_AT_ONCE = 100  # ids of one erasure, and of one of a policy
-_OPEN = timedelta(days=7)  # how long somebody's asking stands, where more than one must ask
 _TRIES = 5  # to find the owner's decisions as they were when it was planned
 _BETWEEN = "something about it was written again and again meanwhile; try again later"
 _KEYS_AT_ONCE = 500
 _RUN = 4  # words in a row that a legal basis may not share with what it erases
 _TABLES: tuple[Table, ...] = (memories.TABLE, pending.TABLE, decisions.TABLE, records.TABLE)
-
-
-class Asker(NamedTuple):
-    """Who asks: the id that the log has, and the person behind it, if that is known."""
-
-    id: str
-    person: str | None
-
 
 BY_OPERATOR = Asker(OPERATOR, OPERATOR)
 
@@ -161,13 +151,13 @@ class Erasing:
                 gone = tombstones.find(connection, wanted[0], owners=frozenset({owner_id}))
                 return NotFound() if gone is None else ErasedBefore(gone)
             needed = self._needed(connection, seen, now)
-            given = _asked_by(connection, owner_id, wanted, basis, now) | {asker.person or asker.id}
+            given = asked_by(connection, owner_id, wanted, basis, now) | {asker.person or asker.id}
         refused = _refusal(seen, basis) or (_UNNAMED if needed > 1 and asker.person is None else None)
         fresh, gone_ids = id_kinds.erasure_id(id_kinds.new_id_suffix(now)), tuple(sorted(seen.ids))
         if refused is not None or dry_run:
             return refused or Erased(fresh, gone_ids, counts_of(seen))
         if len(given) < needed:
-            self._store.writer.run([owner_id], partial(_ask, seen, wanted, basis, asker, now=now)).result()
+            self._store.writer.run([owner_id], partial(ask, seen, wanted, basis, asker, now=now)).result()
             return EraseAsked(len(given), needed)
         one = Listed(erasure_id=fresh, owner_id=owner_id, ids=gone_ids, basis=basis, by=asker.id, at=now)
         work = partial(_erase, one, seen, now, path=self._path)
@@ -242,9 +232,12 @@ class Erasing:
         return found
 
     def retain(self, now: datetime) -> dict[str, int]:
-        """Erases what the policy's `[retention]` says, by kind; each owner's in some erasures of one log entry."""
+        """Erases what the policy's `[retention]` says, by kind; each owner's in some erasures of one log entry. What is
+        read-only waits until it is not."""
         done: dict[str, int] = {}
-        for kind, rows in self._over(now).items():
+        with self._store.read() as connection:
+            resting = modes.read_only(connection)
+        for kind, rows in self._over(now, resting).items():
             while (count := self._retain(kind, rows, now)) > 0:
                 done[kind] = done.get(kind, 0) + count
         return done
@@ -266,22 +259,24 @@ class Erasing:
                 done += len(self._apply(one, now).ids.intersection(some))
         return done
 
-    def _over(self, now: datetime) -> dict[str, Any]:
-        """What is past its time, by kind: rows of owner and id, or of principal and key."""
+    def _over(self, now: datetime, resting: Collection[str] = ()) -> dict[str, Any]:
+        """What is past its time, by kind: rows of owner and id, or of principal and key. Without that of `resting`
+        owners; an empty one is all."""
         days, item, key, made = self._policy.retention, pending.TABLE.c, known_keys.TABLE.c, decisions.TABLE.c
         held = exists().where(
             RULING.c.owner_id == item.owner_id, RULING.c.item_id == item.id, RULING.c.ended_at.is_(None)
         )
         found: dict[str, Any] = {}
-        if days.rejected_days:
+        everybody = SERVICE_OWNER in resting
+        if days.rejected_days and not everybody:
             over = item.decided_at <= now - timedelta(days=days.rejected_days)
             found["rejected claims"] = select(item.owner_id, item.id).where(
-                item.status == "rejected", over, item.content != "", ~held
+                item.status == "rejected", over, item.content != "", ~held, item.owner_id.not_in(resting)
             )
-        if days.blocked_days:
+        if days.blocked_days and not everybody:
             over = made.created_at <= now - timedelta(days=days.blocked_days)
             found["blocked claims"] = select(made.owner_id, made.id).where(
-                made.tier == "tier_3", over, made.answer != ""
+                made.tier == "tier_3", over, made.answer != "", made.owner_id.not_in(resting)
             )
         if days.idempotency_days:
             over = key.created_at <= now - timedelta(days=days.idempotency_days)
@@ -367,37 +362,6 @@ def _owner_of(connection: Connection, ids: Collection[str], owners: Collection[s
         for owner_id, one in connection.execute(wanted, {"ids": list(ids), "owners": list(owners)}):
             found.setdefault(owner_id, set()).add(one)
     return next((owner_id for owner_id, has in found.items() if has == set(ids)), None)
-
-
-def _about(ids: Collection[str], basis: str) -> dict[str, str]:
-    return {"items": " ".join(ids), "basis": basis}
-
-
-def _ask(
-    seen: Plan, ids: Collection[str], basis: str, asker: Asker, connection: Connection, *, now: datetime
-) -> None:
-    document = record.document(**_about(ids, basis))
-    record.entry(
-        connection, seen.owner_id, Action.MEMORY_ERASE_ASKED, min(ids), document, by=asker.id, now=now
-    )
-
-
-def _asked_by(
-    connection: Connection, owner_id: str, ids: Collection[str], basis: str, now: datetime
-) -> set[str]:
-    """The persons who asked for just this lately."""
-    log = chain.TABLE.c
-    asked = select(log.actor, log.content_digest, log.salt).where(
-        log.owner_id == owner_id,
-        log.subject_id == min(ids),
-        log.action == Action.MEMORY_ERASE_ASKED.value,
-        log.at > now - _OPEN,
-    )
-    document = record.document(**_about(ids, basis))
-    rows = connection.execute(asked)
-    actors = {row.actor for row in rows if row.content_digest == document.commitment(row.salt)}
-    known = proposers.persons_of(connection, actors) | {OPERATOR: OPERATOR}
-    return {known[actor] for actor in actors if actor in known}
 
 
 def _forget_keys(rows: Collection[Any], now: datetime, connection: Connection) -> None:

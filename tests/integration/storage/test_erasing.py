@@ -58,7 +58,7 @@ from vouchgate.storage.log import chain
 from vouchgate.storage.log.data.walk import Walk
 from vouchgate.storage.outgoing import deliveries
 from vouchgate.storage.queue import audits, documents, pending, rulings
-from vouchgate.storage.queue.pending import QueueFilter
+from vouchgate.storage.queue.pending import Order, QueueFilter
 from vouchgate.storage.queue.rulings import RulingFilter
 from vouchgate.storage.store import Store
 from vouchgate.workers.word_index import take_in
@@ -259,8 +259,10 @@ def test_a_waiting_item_and_a_blocked_claim_are_erased_too_and_some_are_not(
     assert walked(store) == []
     # A page that was read before goes on behind it, and in the figures it came and was cleared by nobody.
     assert isinstance(queue_of(store).reject(RITA, last.id, version=1, reason="no", now=NOW - DAY), Rejected)
-    for wanted in (QueueFilter(after=item.id), QueueFilter(after=item.id, order="oldest")):
-        assert [each.id for each in queue_of(store).search(RITA, wanted)] == [behind.id]
+    orders: tuple[tuple[Order, Order], ...] = (("priority", "newest"), ("oldest", "newest"))
+    for both in orders:  # either before it or behind it: ids of one millisecond are in no order
+        pages = [queue_of(store).search(RITA, QueueFilter(after=item.id, order=order)) for order in both]
+        assert [each.id for page in pages for each in page] == [behind.id]
     (decided,) = queue_of(store).history(RITA, after=item.id)
     assert decided.id == last.id
     with store.read() as connection:
@@ -348,7 +350,14 @@ def test_what_read_only_refuses_is_not_listed_and_what_is_listed_waits_for_it_to
         one = ModeSwitch(owner_id="ann", agent="", mode=mode, reason="moving", by="operator", since=NOW)
         store.writer.run(["ann"], lambda connection: modes.put(connection, one), always=True).result()
 
+    for owner_id in ("ann", "bob"):
+        one = examined(f"The pier of {owner_id} may be long.", owner_id=owner_id, speculates=True)
+        store.writer.submit(submission_of(one)).result()
     switch(Mode.READ_ONLY)
+    blocked = Policy.model_validate(policy().model_dump() | {"retention": {"blocked_days": 7}})
+    assert Erasing(store, blocked).retain(NOW + 40 * DAY) == {
+        "blocked claims": 1
+    }  # of bob, who is not held up
     with pytest.raises(ReadOnly):
         Erasing(store, policy(), path=path).by_owner(RITA, [item.id], BASIS, NOW)
     assert not path.exists()
@@ -361,6 +370,7 @@ def test_what_read_only_refuses_is_not_listed_and_what_is_listed_waits_for_it_to
         (waits,) = (each for each in service.problems() if "erasure" in each)
         assert waits == "1 erasure waits: nothing is written for the owner at the moment."
         switch(Mode.ENFORCE)
+        assert Erasing(store, blocked).retain(NOW + 40 * DAY) == {"blocked claims": 1}
         service.erasing.again_if_waiting(NOW)
         assert service.erasing.problems() == ()
     assert "Quambo" not in str(everything(store))

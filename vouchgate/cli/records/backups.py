@@ -123,9 +123,14 @@ class _Restoring:
                 )
             policy, rules = load_policy(self.settings.policy), load_rules(self.settings.owner_rules)
             lists = [self.folder / ERASURES, *([] if live is None else [live])]
-            again = sum(Erasing(store, policy, rules).again(self.now, path) for path in lists)
+            erasing, again, waiting = Erasing(store, policy, rules), 0, dict[str, None]()
+            for path in lists:
+                again += erasing.again(self.now, path)
+                waiting |= dict.fromkeys(erasing.problems())
             if again:
                 self.tell(f"Erased again: {again}.")
+            for problem in waiting:
+                self.tell(problem)
             if not self.verify(store):
                 raise StorageError("it does not agree with its own log; do not use it")
 
