@@ -31,7 +31,7 @@ from vouchgate.importing.batches import Batch, Batches
 from vouchgate.importing.feed import ReadOnceSources, examine_all
 from vouchgate.importing.findings import Audit
 from vouchgate.importing.formats import Format, RowFile
-from vouchgate.importing.labels import LabelledRow
+from vouchgate.importing.labels import LabelledRow, short_name
 from vouchgate.importing.mapping import UnknownShape
 from vouchgate.importing.remote import RemoteImport
 from vouchgate.importing.report import JUNK, LOOK, ReportFacts, format_share
@@ -240,11 +240,13 @@ def _reviews(url: str, settings: Settings) -> Reviews:
     return reviews
 
 
-def _handed(told: LabelledRow, claim: Claim) -> dict[str, Any]:
+def handed_row(told: LabelledRow, claim: Claim) -> dict[str, Any]:
     """A row as the service takes it: its line of the report, and what the claim has beside its text."""
     beside = claim.model_dump(mode="json", include={"memory_type", "validity_horizon", "metadata"})
     cited = [{"type": each.type, "value": each.value, "quote": each.quote} for each in claim.citations]
-    return {**told.as_json(), **beside, "citations": cited}
+    row = told.as_json()
+    names: dict[str, Any] = {name: short_name(row[name]) for name in ("row", "other_row") if name in row}
+    return {**row, **names, **beside, "citations": cited}
 
 
 def _hand_over(reviews: Reviews, name: str, rows: Sequence[dict[str, Any]], owner: str | None) -> str:
@@ -373,7 +375,7 @@ def audit(
             write_report(target, facts, looked.lines)
         _say_audit(facts, targets)
         if reviews is not None:
-            own = [_handed(*row) for row in looked.rows if row[1].owner_id == asked.defaults.owner]
+            own = [handed_row(*row) for row in looked.rows if row[1].owner_id == asked.defaults.owner]
             if len(own) < len(looked.rows):
                 hint(f"{len(looked.rows) - len(own):,} rows are of other owners, and were not handed over.")
             say(f"Clear it: {url}/review/memory-audits/{_hand_over(reviews, facts.file, own, owner)}")
