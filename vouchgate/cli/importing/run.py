@@ -195,9 +195,11 @@ def send_to(url: str, asked: ImportRequest, settings: Settings, *, after: int) -
             stopped = str(error)
     if importer.tally.rows or stopped is None:
         _show(importer.tally)
+    left = None if asked.limit is None else asked.limit - (importer.done - after)
     if stopped is not None or interrupt.heard:
         hint(f"The first {importer.done:,} rows are done; those behind them were not sent, or not all taken.")
-        hint(f"Go on with: {_command(url, asked, importer.done)}")
+        if left != 0:
+            hint(f"Go on with: {_command(url, asked, settings.repo, importer.done, left)}")
     if stopped is not None:
         raise Failure(stopped)
     if interrupt.heard:
@@ -205,12 +207,19 @@ def send_to(url: str, asked: ImportRequest, settings: Settings, *, after: int) -
     return FAILED if importer.tally.bad else 0
 
 
-def _command(url: str, asked: ImportRequest, after: int) -> str:
-    """What goes on where an import stopped."""
+def _command(
+    url: str, asked: ImportRequest, repos: Sequence[Path | str], after: int, limit: int | None
+) -> str:
+    """What goes on where an import stopped. Of the repositories, work trees alone say anything of a row here."""
     known = asked.defaults
     said: dict[str, object] = {"--format": asked.form, "--map": asked.map_file, "--owner": known.owner}
-    said |= {"--memory-type": known.memory_type, "--source": known.source, "--after": after}
-    options = [word for name, value in said.items() if value is not None for word in (name, str(value))]
+    said |= {"--memory-type": known.memory_type, "--source": known.source, "--limit": limit}
+    pairs = [
+        *said.items(),
+        *(("--repo", each) for each in repos if isinstance(each, Path)),
+        ("--after", after),
+    ]
+    options = [word for name, value in pairs if value is not None for word in (name, str(value))]
     return shlex.join(["vouchgate", "import", asked.file, "--url", url, *options])
 
 
