@@ -27,7 +27,7 @@ from vouchgate.ingest.dedup.relation import Relation
 from vouchgate.ingest.dedup.rewording import Rewriter, RewrittenClaim, Unit
 from vouchgate.ingest.dedup.slot import Difference, difference
 from vouchgate.ingest.dedup.slot_words import WORDS
-from vouchgate.ingest.dedup.subject import COPULA, Subject, is_count, is_verb, subject_of
+from vouchgate.ingest.dedup.subject import COPULA, Subject, is_count, is_verb, subject_of, two_things
 from vouchgate.ingest.language.value_words import ValueWords
 from vouchgate.ingest.language.words import MARKED_AS_CODE, RUN, split_words, tokens
 
@@ -193,24 +193,39 @@ class Teller:
         changed, exchanged = tuple[str, ...](), False
         if 3 * shared >= fewest and min(len(left), len(other)) <= _MOST_LEFT:
             changed, exchanged = self._excluded(ours, theirs, left, other)
-        if not changed and not (exchanged and other) and _adds_nothing(ours, theirs, left, other):
-            return Retelling(Relation.REPEAT, (), shared)
+        repeats = not changed and not (exchanged and other) and _adds_nothing(ours, theirs, left, other)
         more = ours.keys - theirs.keys and (shared > 1 or least == 1)
-        if ours.replaces and (changed or more):
-            return Retelling(Relation.UPDATE, changed, shared + bool(changed))
-        return Retelling(Relation.CONFLICT, changed, shared) if changed else None
+        updates = not repeats and ours.replaces and (changed or more)
+        if not (repeats or updates or changed) or self._of_two_things(ours, theirs):
+            return None
+        if repeats:
+            return Retelling(Relation.REPEAT, (), shared)
+        return Retelling(
+            Relation.UPDATE if updates else Relation.CONFLICT, changed, shared + bool(updates and changed)
+        )
+
+    def _of_two_things(self, ours: Said, theirs: Said) -> bool:
+        _, _, mine, others = self._beside(ours, theirs)
+        return two_things(mine, others, _key)
+
+    def _beside(self, ours: Said, theirs: Said) -> tuple[str, str, list[Unit], list[Unit]]:
+        """Both texts as sentences, and their units."""
+        claim, earlier = _sentence(ours), _sentence(theirs)
+        self._rewritten = self._rewritten or RewrittenClaim(claim, self._rewriter)
+        return claim, earlier, *self._rewritten.beside(earlier)
+
+    def _subject_of(self, mine: list[Unit]) -> Subject | None:
+        if self._subject[0] is not mine:
+            self._subject = mine, subject_of(mine)
+        return self._subject[1]
 
     def _excluded(self, ours: Said, theirs: Said, left: Keys, other: Keys) -> tuple[tuple[str, ...], bool]:
         """The words in which only one of two texts can be true, and whether they differ in one place alone, in which
         each has something else."""
-        claim, earlier = _sentence(ours), _sentence(theirs)
-        self._rewritten = self._rewritten or RewrittenClaim(claim, self._rewriter)
-        mine, others = self._rewritten.beside(earlier)
+        claim, earlier, mine, others = self._beside(ours, theirs)
         found = difference(mine, others)
         exchanged = found is not None and bool(found.ours and found.theirs)
-        if self._subject[0] is not mine:
-            self._subject = mine, subject_of(mine)
-        subjects = (self._subject[1], tokens(earlier)), (subject_of(others), tokens(claim))
+        subjects = (self._subject_of(mine), tokens(earlier)), (subject_of(others), tokens(claim))
         apart = any(subject and not subject.may_be_of(words) for subject, words in subjects)
         changed = () if apart else contradicted(claim, earlier, mine, others)
         alike = ours.telling == theirs.telling and not (left and other) and _shared(ours, theirs) > 1

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from vouchgate.ingest.contradictions.lists import LISTS, root_of
 from vouchgate.ingest.dedup.rewording import Unit
@@ -13,6 +14,8 @@ from vouchgate.ingest.dedup.slot_words import WORDS
 _REACH = 24  # units of a text among which its verb is looked for
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _NUMBER = re.compile(r"[-+<>]?[$€£]?\d[\d,]*(?:\.\d+)?%?")
+_SAYS_NO_THING = LISTS.function_words | WORDS.joints | {"somebody"}
+_BEFORE_AMOUNTS = LISTS.function_words | WORDS.joints | {word for words in WORDS.bounds for word in words}
 COPULA = frozenset({"is", "was", "be", "been", "become", "becomes", "remains", "stays", "=", "equals"})
 
 
@@ -49,6 +52,73 @@ def subject_of(units: Sequence[Unit]) -> Subject | None:
         if unit.key not in WORDS.joints and (unit.shown.isalnum() or has_digit(unit))
     }
     return Subject(tuple(frozenset((low, low + "s", low.removesuffix("s"))) for low in sorted(lows)))
+
+
+def two_things(ours: Sequence[Unit], theirs: Sequence[Unit], fold: Callable[[str], str]) -> bool:
+    """Whether each of two texts is about something that the other does not speak of, as far as that can be told: they
+    have other words or another number in front of the verb ("Room 12 has …"); and where that is one of which a thing
+    has one subject ("leads the … team"), they say it of two things. `fold` brings words that stand for one another to
+    one form."""
+    at, of = _verb_beside(ours, theirs), _verb_beside(theirs, ours)
+    if not (_tells_its_subject(ours, at) and _tells_its_subject(theirs, of)):
+        return False
+    one = any(
+        WORDS.sole & _roots(units) or WORDS.single & _roots(units)
+        for units in (ours[at : at + 2], theirs[of : of + 2])
+    )
+    if one and not (_only_here(ours[at + 1 :], theirs) and _only_here(theirs[of + 1 :], ours)):
+        return False
+    if _numbers(ours[:at], theirs) and _numbers(theirs[:of], ours):
+        return True
+    left, gone = _only_here(ours[:at], theirs), _only_here(theirs[:of], ours)
+    # "The kid" and "the child" may be one; "the billing service" and "the invoice service" are two.
+    alike = not set(map(fold, left)).isdisjoint(map(fold, gone))
+    return bool(left and gone) and (not alike or not _roots(ours[:at]).isdisjoint(_roots(theirs[:of])))
+
+
+def _verb_beside(units: Sequence[Unit], others: Sequence[Unit]) -> int:
+    """Where the verb of a text stands, also in the form that it has behind "now", if it is one of the other text."""
+    known = (
+        WORDS.sole
+        | WORDS.fond
+        | {root_of(unit.key) for unit in others[1:_REACH] if is_verb(unit, first=False)}
+    )
+    places = (
+        i
+        for i, unit in enumerate(units[:_REACH])
+        if i and (is_verb(unit, first=False) or root_of(unit.key) in known)
+    )
+    return next(places, 0)
+
+
+def _tells_its_subject(units: Sequence[Unit], at: int) -> bool:
+    if not 0 < at < len(units) - 1:
+        return False
+    quiet = WORDS.opening | WORDS.negations
+    several = any(unit.ends for unit in units[:-1]) or is_verb(units[0], first=True)
+    return not several and quiet.isdisjoint(unit.shown.lower() for unit in units[:at])
+
+
+def _numbers(part: Sequence[Unit], text: Sequence[Unit]) -> set[str]:
+    """By which number a thing is called, that is nowhere in the other text: "Room 12", not "above 12 metres"."""
+    named = {unit.key for last, unit in pairwise(part) if is_count(unit) and last.key not in _BEFORE_AMOUNTS}
+    return named - {unit.key for unit in text}
+
+
+def _roots(units: Sequence[Unit]) -> set[str]:
+    return {root_of(unit.key) for unit in units}
+
+
+def _only_here(part: Sequence[Unit], text: Sequence[Unit]) -> set[str]:
+    """Words of content and names of a part of one text that are nowhere in the other one."""
+    known = {form for unit in text for form in (unit.shown.lower(), root_of(unit.key))}
+    return {
+        unit.key
+        for unit in part
+        if unit.key not in _SAYS_NO_THING
+        and any(map(str.isalpha, unit.key))
+        and known.isdisjoint((unit.shown.lower(), root_of(unit.key)))
+    }
 
 
 def other_subject(ours: Sequence[Unit], theirs: Sequence[Unit]) -> bool:

@@ -51,6 +51,7 @@ from vouchgate.storage.dedup.contradicting import MOST_KEPT, new_allowance, of_c
 
 # What a row may be called that turns out to be an update; what is graver is told of it instead.
 _LESS = (RowLabel.PERSONAL_DATA, RowLabel.HEDGED, RowLabel.FINE)
+_NAMED = 10  # credentials, and findings of one kind, of a row; of more is told how many
 _UPDATED = "It says otherwise than {}, and that this has changed."
 
 
@@ -269,12 +270,14 @@ class Auditor:
         for match in examined.claim.secrets:
             self._secrets[match.kind] += 1
             kinds.append(f"{match.kind} in the {match.where}, characters {match.start} to {match.end}")
-        self._said[RowLabel.CREDENTIAL] = f"It holds a credential: {'; '.join(kinds)}."
+        more = f"; and {len(kinds) - _NAMED:,} more" if len(kinds) > _NAMED else ""
+        self._said[RowLabel.CREDENTIAL] = f"It holds a credential: {'; '.join(kinds[:_NAMED])}{more}."
         self._note(row, Flag.SECRET, Example(row, self._said[RowLabel.CREDENTIAL]))
 
     def _flag(self, row: AuditedRow, flag: Flag, *findings: Finding, label: RowLabel | None = None) -> None:
         spans = tuple((span.start, span.end) for finding in findings for span in finding.spans)
-        says = " ".join(finding.message for finding in findings)
+        says = " ".join(finding.message for finding in findings[:_NAMED])
+        says += f" And {len(findings) - _NAMED:,} more." if len(findings) > _NAMED else ""
         if label is not None:
             self._said[label] = says
         self._note(row, flag, Example(row, says, spans))

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+REASON_CHARACTERS = 2_000  # as of every reason of the API
+NAME_CHARACTERS = 300  # of a row that is handed over
 _NUMBERED = re.compile(r"(?:line|item|row|observation) (\d+)(?: \((?:line|item) \d+\))?")
 
 
@@ -44,7 +46,9 @@ class LabelledRow:
         told: dict[str, Any] = {"row": row_name(self.place), "text": self.text, "label": self.label.value}
         if self.other is not None:
             told["other_row"] = row_name(self.other)
-        return {**told, "reason": self.reason}
+        reason = self.reason
+        reason = reason if len(reason) <= REASON_CHARACTERS else f"{reason[: REASON_CHARACTERS - 2]} …"
+        return {**told, "reason": reason}
 
     def as_line(self) -> str:
         """The same, written."""
@@ -65,3 +69,10 @@ def row_name(place: str) -> int | str:
     """A place as JSON lines name it: the number of a line, item or observation; of a document, its file and line."""
     numbered = _NUMBERED.fullmatch(place)
     return place if numbered is None else int(numbered[1])
+
+
+def short_name(name: int | str) -> int | str:
+    """A name as an audit that is handed over shows it: of a long one the end, where the line stands."""
+    return (
+        f"…{name[1 - NAME_CHARACTERS :]}" if isinstance(name, str) and len(name) > NAME_CHARACTERS else name
+    )

@@ -147,7 +147,9 @@ def parse_row(place: str, fields: Mapping[str, Any], known: Fields = KNOWN) -> I
 
 def about(subject: str, row: ImportRow) -> ImportRow:
     """The row with what it is about before its text: as context, where that says nothing by itself. It may be a whole
-    sentence, which a source has to say."""
+    sentence, which a source has to say. One that says nothing stays so, and is refused."""
+    if not row.content.strip():
+        return row
     before = f"{subject.strip()}: " if subject.strip() else ""
     says_nothing = len(before.split()) <= _NAME_WORDS and _VERBS.search(before) is None
     return replace(row, content=before + row.content, context=len(before) if says_nothing else 0)

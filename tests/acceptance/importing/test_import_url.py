@@ -130,14 +130,15 @@ def test_what_is_not_taken_now_stops_it_and_says_how_to_go_on(
     assert table(cli("import", file, *options, "--limit", "1", cwd=tmp_path, env=env).stdout) == {"stored": 1}
     operator = {"VOUCHGATE_DATABASE_URL": url}
     assert cli("stop", "--owner", "cem", "--reason", "test", cwd=tmp_path, env=operator).returncode == 0
-    stopped = cli("import", file, *options, "--after", "1", cwd=tmp_path, env=env)
+    more = ("--after", "1", "--limit", "3", "--repo", tmp_path)
+    stopped = cli("import", file, *options, *more, cwd=tmp_path, env=env)
     assert (stopped.returncode, stopped.stdout) == (1, b"")
     assert b"stopped" in stopped.stderr.splitlines()[-1]
     command = go_on(stopped.stderr)
-    assert command[-2:] == ["--after", "1"]
+    assert command[-6:] == ["--limit", "3", "--repo", str(tmp_path), "--after", "1"]
     assert cli("resume", "--owner", "cem", "--reason", "test", cwd=tmp_path, env=operator).returncode == 0
     on = cli(*command, cwd=tmp_path, env=env)
-    assert (on.returncode, table(on.stdout)) == (0, {"stored": 4})
+    assert (on.returncode, table(on.stdout)) == (0, {"stored": 3})
 
 
 class Refusing(BaseHTTPRequestHandler):

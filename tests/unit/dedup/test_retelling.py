@@ -30,6 +30,10 @@ UPDATES = [
     ("Kiln 2 (oven): is run by Ottmar", "Kiln 2 (oven): is no longer run by Ottmar but by Svea"),
     ("Subscribes to the evening paper", "Cancelled the evening paper"),
     ("The lease is 700 francs", "The lease is 740 francs from April on"),
+    ("Alice leads the search team", "Bob now leads the search team"),
+    ("Room 12 is on floor 3", "Room 12 has moved to floor 5"),
+    ("Version 23.2 is used for all studies", "Version 24.1 has replaced 23.2 for all studies"),
+    ("Deployments run on Tuesdays", "We now deploy on Thursdays"),
 ]
 CONFLICTS = [
     ("Prefers aisle places at concerts", "Prefers balcony places at concerts"),
@@ -52,6 +56,14 @@ NOTHING = [
     ("Has lunch with Ada on Mondays", "Has lunch with Bob on Fridays"),
     ("Paints on Tuesdays at noon", "Now sings in the choir of the parish"),
     ("Teller 7 counts the coins", "Teller 9 counts the notes"),
+    ("Lea moved to Osaka in 2019", "Cem moved to Osaka in 2021"),
+    ("Room 12 has moved to floor 3", "Room 14 has moved to floor 5"),
+    ("Ticket 512 is now closed", "Ticket 538 is now closed"),
+    ("Alice now leads the search team", "Bob now leads the mail team"),
+    ("Ada now prefers tea", "Ben now prefers coffee"),
+    ("Alice uses tabs", "Bob now uses spaces"),
+    ("The billing service listens on port 8080", "The invoice service listens on port 8080"),
+    ("Backups of the wiki are now kept for 9 days", "Backups of the shop are now kept for 30 days"),
 ]
 
 

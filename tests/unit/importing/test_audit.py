@@ -13,12 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.memories import LONG
+from vouchgate.api.audit.memory import AuditedRowIn
 from vouchgate.cli.check import LOCAL
+from vouchgate.cli.importing.run import handed_row
 from vouchgate.gate.examiner import Examiner
 from vouchgate.importing.audit import Auditor
 from vouchgate.importing.batches import PreparedRow, claim_of
 from vouchgate.importing.findings import CONFLICTS, EXAMPLES, JUNK, Audit, Flag
-from vouchgate.importing.labels import LabelledRow, RowLabel, row_name
+from vouchgate.importing.labels import LabelledRow, RowLabel, row_name, short_name
 from vouchgate.importing.report import ReportFacts, format_share, markdown_code, render_html, render_markdown
 from vouchgate.importing.rows import BadRow, Defaults, ImportRow, parse_row
 from vouchgate.ingest.claims.citation import Citation
@@ -34,6 +36,7 @@ KEY = (
     "ghp_" + "aB3dE6gH9jK2mN5pQ8rS1tU4vW7xY0zA3bC6"
 )  # put together here, so that no scanner takes it for one
 
+KIND: dict[str, Any] = {"memory_type": "fact", "asserted_source": "user", "source": "user"}
 NAMES = ("oak", "birch", "cedar", "dune", "elm", "fern", "grove", "heath", "iris", "jade", "kelp", "larch")
 
 
@@ -195,6 +198,25 @@ def test_each_row_has_a_label_and_the_row_that_it_is_about() -> None:
 )
 def test_a_row_is_called_by_its_number_or_its_file_and_line(place: str, name: int | str) -> None:
     assert row_name(place) == name
+
+
+def test_a_row_with_much_to_say_of_it_can_be_handed_over() -> None:
+    """Its reason names some and how many more, and a path is cut where its line does not stand."""
+    auditor, deep = Auditor(EXAMINER.policy), "folder/" * 300 + "notes.md:7"
+    assert observed(auditor, deep, {"text": "Tea is at four."}).label is RowLabel.FINE
+    texts = {
+        "The .env of staging: "
+        + " ".join(f"V{n}_PASSWORD=Tq7xV9w{n}Zr" for n in range(46)): "; and 36 more.",
+        "We know of " + ", ".join(f"ADR-{n}3" for n in range(100, 120)): " And 10 more.",
+        "tea is at FOUR": " …",
+    }
+    for place, (text, ending) in enumerate(texts.items(), 8):
+        told = observed(auditor, f"{deep}{place}", {"text": text})
+        said = Claim(content=told.text, owner_id="ada", **KIND)
+        row = AuditedRowIn.model_validate(handed_row(told, said))
+        assert row.reason.endswith(ending)
+        assert str(row.row).endswith(f"/notes.md:7{place}")
+        assert row.other_row is None or row.other_row == short_name(deep)
 
 
 def test_of_two_rows_the_one_that_was_saved_later_is_the_update() -> None:

@@ -55,6 +55,7 @@ def test_the_shapes_of_other_stores(tmp_path: Path) -> None:
         "is left-handed",
         {"weight": 3},
         7,
+        "",
     ]
     no_text = "! has no text: none of content, text, memory, fact, observation is a string"
     graph = [
@@ -62,6 +63,7 @@ def test_the_shapes_of_other_stores(tmp_path: Path) -> None:
         ("observation 2 (line 1)", "Ada (person): is left-handed"),
         ("observation 3 (line 1)", no_text),
         ("observation 4 (line 1)", "! is neither a text nor an object"),
+        ("observation 5 (line 1)", ""),  # which is refused, as an empty text of any other row is
     ]
     entity = {**ENTITY, "observations": observed}
     read_graph = {

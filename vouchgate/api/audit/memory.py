@@ -14,7 +14,7 @@ from vouchgate.api.base import JsonRoute, caller, problem_responses
 from vouchgate.api.problems import ProblemError
 from vouchgate.gate.examiner import Examiner
 from vouchgate.gate.incoming import owner_for
-from vouchgate.importing.labels import RowLabel
+from vouchgate.importing.labels import NAME_CHARACTERS, RowLabel
 from vouchgate.ingest.claims.people import Principal, Role
 from vouchgate.review.audit import clearing
 from vouchgate.review.rules import Act
@@ -28,7 +28,7 @@ router = APIRouter(prefix="/v1/memory-audits", route_class=JsonRoute, tags=["aud
 MOST_ROWS = 200  # of a request
 MOST_KEPT = 300_000  # of all audits of an owner: some 500 MB
 KEPT = timedelta(days=30)
-Name = Annotated[Text, Field(min_length=1, max_length=300)]
+Name = Annotated[Text, Field(min_length=1, max_length=NAME_CHARACTERS)]
 
 
 class AuditedRowIn(ClaimIn):

@@ -31,7 +31,7 @@ from vouchgate.importing.batches import Batch, Batches
 from vouchgate.importing.feed import ReadOnceSources, examine_all
 from vouchgate.importing.findings import Audit
 from vouchgate.importing.formats import Format, RowFile
-from vouchgate.importing.labels import LabelledRow
+from vouchgate.importing.labels import LabelledRow, short_name
 from vouchgate.importing.mapping import UnknownShape
 from vouchgate.importing.remote import RemoteImport
 from vouchgate.importing.report import JUNK, LOOK, ReportFacts, format_share
@@ -195,9 +195,11 @@ def send_to(url: str, asked: ImportRequest, settings: Settings, *, after: int) -
             stopped = str(error)
     if importer.tally.rows or stopped is None:
         _show(importer.tally)
+    left = None if asked.limit is None else asked.limit - (importer.done - after)
     if stopped is not None or interrupt.heard:
         hint(f"The first {importer.done:,} rows are done; those behind them were not sent, or not all taken.")
-        hint(f"Go on with: {_command(url, asked, importer.done)}")
+        if left != 0:
+            hint(f"Go on with: {_command(url, asked, settings.repo, importer.done, left)}")
     if stopped is not None:
         raise Failure(stopped)
     if interrupt.heard:
@@ -205,12 +207,19 @@ def send_to(url: str, asked: ImportRequest, settings: Settings, *, after: int) -
     return FAILED if importer.tally.bad else 0
 
 
-def _command(url: str, asked: ImportRequest, after: int) -> str:
-    """What goes on where an import stopped."""
+def _command(
+    url: str, asked: ImportRequest, repos: Sequence[Path | str], after: int, limit: int | None
+) -> str:
+    """What goes on where an import stopped. Of the repositories, work trees alone say anything of a row here."""
     known = asked.defaults
     said: dict[str, object] = {"--format": asked.form, "--map": asked.map_file, "--owner": known.owner}
-    said |= {"--memory-type": known.memory_type, "--source": known.source, "--after": after}
-    options = [word for name, value in said.items() if value is not None for word in (name, str(value))]
+    said |= {"--memory-type": known.memory_type, "--source": known.source, "--limit": limit}
+    pairs = [
+        *said.items(),
+        *(("--repo", each) for each in repos if isinstance(each, Path)),
+        ("--after", after),
+    ]
+    options = [word for name, value in pairs if value is not None for word in (name, str(value))]
     return shlex.join(["vouchgate", "import", asked.file, "--url", url, *options])
 
 
@@ -240,11 +249,13 @@ def _reviews(url: str, settings: Settings) -> Reviews:
     return reviews
 
 
-def _handed(told: LabelledRow, claim: Claim) -> dict[str, Any]:
+def handed_row(told: LabelledRow, claim: Claim) -> dict[str, Any]:
     """A row as the service takes it: its line of the report, and what the claim has beside its text."""
     beside = claim.model_dump(mode="json", include={"memory_type", "validity_horizon", "metadata"})
     cited = [{"type": each.type, "value": each.value, "quote": each.quote} for each in claim.citations]
-    return {**told.as_json(), **beside, "citations": cited}
+    row = told.as_json()
+    names: dict[str, Any] = {name: short_name(row[name]) for name in ("row", "other_row") if name in row}
+    return {**row, **names, **beside, "citations": cited}
 
 
 def _hand_over(reviews: Reviews, name: str, rows: Sequence[dict[str, Any]], owner: str | None) -> str:
@@ -373,7 +384,7 @@ def audit(
             write_report(target, facts, looked.lines)
         _say_audit(facts, targets)
         if reviews is not None:
-            own = [_handed(*row) for row in looked.rows if row[1].owner_id == asked.defaults.owner]
+            own = [handed_row(*row) for row in looked.rows if row[1].owner_id == asked.defaults.owner]
             if len(own) < len(looked.rows):
                 hint(f"{len(looked.rows) - len(own):,} rows are of other owners, and were not handed over.")
             say(f"Clear it: {url}/review/memory-audits/{_hand_over(reviews, facts.file, own, owner)}")
