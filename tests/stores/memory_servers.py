@@ -112,6 +112,14 @@ OTHERS = {
 SAID = "Error: the database is locked, nothing was saved."
 
 
+class Unasked:
+    """A server that nobody has to ask."""
+
+    async def call(self, tool: str, arguments: Mapping[str, Any]) -> ServerAnswer:
+        """Fails."""
+        raise AssertionError(tool, arguments)
+
+
 @dataclass
 class InTurn:
     """A server that is asked one thing at a time: some read all, change it and write all back."""

@@ -3,6 +3,7 @@ server is a stand-in (`tests/stores/notes_server.py`); the preset was tried with
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,11 +17,18 @@ from mcp_types import CallToolResult, PromptReference
 
 from tests.acceptance.cli_program import cli, complaint
 from tests.acceptance.site import Site, open_site
+from tests.repos import TestRepository
 from tests.running.service import ALL_SOURCES
 from tests.stores.gating import Caller, connected, eventually, states, verdicts, words
+from tests.stores.memory_servers import Unasked
 from vouchgate.ingest.claims.people import Role
+from vouchgate.mcp.gate.calls import CallWriter
+from vouchgate.mcp.gate.config import CallWrite, load
 
 SERVER = Path(__file__).parents[2] / "stores" / "notes_server.py"
+RECORD = (
+    "# 1. Ports\n\nStatus: Accepted\n\n## Decision\n\nThe gateway listens on port 8443 in the Porto depot.\n"
+)
 CONFIG = """
 preset = "basic-memory"
 sink = "our-notes"
@@ -120,15 +128,44 @@ def notes(site: Site, programs: Path, tmp_path_factory: pytest.TempPathFactory) 
 def test_a_call_that_is_stored_is_made_and_answered_by_the_server(notes: Notes) -> None:
     answer = notes.write("Ports", "The queue listens on port 7411.", tags="a,b")
     assert states(answer) == ["written"]
-    assert verdicts(answer)[0]["content"] == (
-        "write_note\ntitle: Ports\ndirectory: plans\ntags: a,b\n\nThe queue listens on port 7411."
-    )
+    assert verdicts(answer)[0]["content"] == ("a,b\n\nThe queue listens on port 7411.")
     assert answer.structured_content == {"result": "# Created note\nfile_path: plans/Ports.md"}
     assert "# Created note" in words(answer)
     assert "Written: " in words(answer)
     assert notes.note("plans/Ports.md").endswith("\n\nThe queue listens on port 7411.")
     again = notes.write("Ports", "The queue listens on port 7411.", tags="a,b")
     assert states(again) == ["there"]
+
+
+def test_what_an_agent_wrote_has_to_be_covered_and_what_the_gate_puts_there_has_not(
+    tmp_path: Path, migrated_file: Path
+) -> None:
+    """The claims of calls that cite, sent as the gate sends them to a service that reads what they cite."""
+    names = ("title", "directory", "tags", "project", "content")
+    schema: dict[str, Any] = {"properties": {name: {} for name in names}}
+    table = load("basic-memory", None).write["write_note"]
+    assert isinstance(table, CallWrite)
+    writer = CallWriter(Unasked(), {"write_note": table}, {"write_note": (schema, None)})
+    repository = TestRepository(tmp_path / "repo")
+    repository.commit("Decide", {"docs/adr/0001-ports.md": RECORD})
+    (tmp_path / "vouchgate.db").write_bytes(migrated_file.read_bytes())
+    cases: list[tuple[dict[str, Any], str]] = [
+        ({"title": "ports", "directory": "plans"}, ""),
+        ({"title": "The Porto depot", "directory": "plans"}, ""),
+        ({"title": "The Faro depot", "directory": "plans"}, "faro"),
+        ({"title": "ports", "directory": "plans", "tags": ["gateway", "9443"]}, "9443"),
+        ({"title": "closes-soon", "directory": "all-our-depots"}, "closes-soon"),
+    ]
+    with open_site(f"sqlite:///{tmp_path / 'vouchgate.db'}", repos=[repository.path]) as vouching:
+        for arguments, uncovered in cases:
+            arguments["content"] = "The gateway listens on port 8443, as ADR-0001 says."
+            (sent,) = asyncio.run(writer.plan("write_note", arguments)).writes
+            owner = vouching.owner()
+            delivery = {"sink": owner, "place": sent.place, "op": sent.op.value, "data": sent.data}
+            body = {"content": sent.content, "delivery": delivery}
+            answer = vouching.agent(owner, sources=frozenset()).post("/v1/claims", json=body).json()
+            assert answer["outcome"] == ("queued" if uncovered else "stored"), answer["reason"]
+            assert uncovered in answer["reason"].lower(), answer["reason"]
 
 
 def test_what_is_blocked_or_waits_is_in_no_file(notes: Notes) -> None:
@@ -165,15 +202,13 @@ def test_who_sends_deliveries_past_the_gate_gets_no_call_made_that_was_not_check
     send("note/plans/Faro may close.md", "The lamp is lit at six.", "write_note", unseen)
     send(
         "1",
-        "write_note\ntitle: Lit\ndirectory: plans\n\nThe lamps are lit.",
+        "The lamps are lit.",
         "write_note",
         {**unseen, "title": "Lit"},
     )
-    head = "write_note\ntitle: Relic\ndirectory: plans\noverwrite: true"
-    send("note/plans/Relic.md", f"{head}\n\nThe oven is hot at nine.", "write_note", over)
+    send("note/plans/Relic.md", "The oven is hot at nine.", "write_note", over)
     drawn = {"title": "Map", "directory": "plans", "edges": []}
-    head = "canvas\ntitle: Map\ndirectory: plans\nedges: []"
-    send("canvas/plans/Map.canvas", f'{head}\n\n[{{"text": "Harbours"}}]', "canvas", drawn, text="json")
+    send("canvas/plans/Map.canvas", '[]\n\n[{"text": "Harbours"}]', "canvas", drawn, text="json")
     wanted = {"note/plans/Faro may close.md", "1", "note/plans/Relic.md", "canvas/plans/Map.canvas"}
 
     def dead() -> set[str]:
@@ -199,12 +234,15 @@ def test_no_escape_of_json_hides_a_word_from_the_checks(notes: Notes) -> None:
 
 
 def test_the_owner_may_edit_the_text_and_nothing_above_it(notes: Notes) -> None:
-    one, two = notes.write("Backup", "Backups may be weekly."), notes.write("Copies", "Copies may be hourly.")
+    one, two = (
+        notes.write("Backup", "Backups may be weekly."),
+        notes.write("Copies", "Copies may be hourly.", tags="a,b"),
+    )
     notes.settle(
         one,
         content=verdicts(one)[0]["content"].replace("Backups may be weekly", "Backups are made on Monday"),
     )
-    notes.settle(two, content=verdicts(two)[0]["content"].replace("title: Copies", "title: Doubles"))
+    notes.settle(two, content=verdicts(two)[0]["content"].replace("a,b", "a,c"))
     eventually(lambda: notes.delivery(two)["state"] == "dead")
     assert notes.note("plans/Backup.md").endswith("\n\nBackups are made on Monday.")
     assert "above the text" in notes.delivery(two)["last_error"]
@@ -247,7 +285,7 @@ def test_adding_to_a_note_and_moving_it_go_through_the_gate(notes: Notes) -> Non
     added = notes.caller.call(
         "edit_note", identifier="plans/Staff", operation="append", content="Grace leads the fleet."
     )
-    assert states(added) == ["written"]
+    assert states(added) == ["written"], str(verdicts(added))
     assert added.structured_content == {"result": "# Edited note (append)"}
     vague = notes.caller.call(
         "edit_note", identifier="plans/Staff", operation="append", content="Perhaps Alan joins."

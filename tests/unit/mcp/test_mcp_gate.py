@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +11,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.stores.memory_servers import Unasked
 from vouchgate.adapters.rendering import render_value
 from vouchgate.client import DeadLetter
 from vouchgate.client.models import Who
 from vouchgate.ingest.claims.delivery import DeliveryOp
 from vouchgate.ingest.claims.people import Role
 from vouchgate.mcp.gate.calls import (
+    CallForm,
     CallWriter,
     approved_arguments,
     content_of,
     fit_to_schema,
+    says_something,
 )
 from vouchgate.mcp.gate.config import CallWrite, ConfigError, load, presets
 from vouchgate.mcp.gate.graph import (
@@ -164,55 +166,83 @@ def test_a_thing_that_is_said_twice_is_written_once() -> None:
 ARGUMENTS = st.dictionaries(st.from_regex(r"[a-z]{1,8}", fullmatch=True), JSON, max_size=4)
 
 
+def form(tool: str = "write", text: str | None = "content", *named: str, **table: Any) -> CallForm:
+    """How a tool writes."""
+    return CallForm(tool, CallWrite(kind="call", text=text, place="p", read=False, **table), named)
+
+
 @given(ARGUMENTS, st.text(), st.text())
 def test_every_text_of_a_call_is_shown_and_the_call_comes_back(
     others: dict[str, Any], text: str, edited: str
 ) -> None:
     arguments = {**others, "content": text}
-    content = content_of("write", arguments, "content")
+    content = content_of(form(), arguments)
     for leaf in texts_in(arguments):
         assert leaf in content or render_value([leaf])[2:-2] in content
-    assert approved_arguments("write", others, "content", None, content) == arguments
-    if not edited.startswith("write"):
-        assert approved_arguments("write", others, "content", None, edited)["content"] == edited
+    if not says_something(form(), arguments):
+        assert approved_arguments(form(), arguments, "none", content) == arguments
+        return
+    assert approved_arguments(form(), others, None, content) == arguments
+    above = content.removesuffix(text)
+    assert approved_arguments(form(), others, None, above + edited)["content"] == edited
 
 
 def test_an_edit_above_the_text_is_a_dead_letter() -> None:
     kept = {"title": "Ports"}
-    content = content_of("write", {**kept, "content": "Port 1"}, "content")
+    content = content_of(form(), {**kept, "content": "Port 1"})
     with pytest.raises(DeadLetter, match="above the text"):
-        approved_arguments("write", kept, "content", None, content.replace("Ports", "Doors"))
+        approved_arguments(form(), kept, None, content.replace("Ports", "Doors"))
     with pytest.raises(DeadLetter, match="none of these"):
-        approved_arguments("move", {"to": "b"}, None, None, "move\nto: c")
-    nodes = content_of("draw", {"nodes": [{"text": "a"}]}, "nodes")
-    assert approved_arguments("draw", {}, "nodes", "json", nodes.replace('"a"', '"b"')) == {
-        "nodes": [{"text": "b"}]
-    }
+        approved_arguments(form("move", None), {"to": "b"}, None, "move\nto: c")
+    draw = form("draw", "nodes")
+    nodes = content_of(draw, {"nodes": [{"text": "a"}]})
+    assert approved_arguments(draw, {}, "json", nodes.replace('"a"', '"b"')) == {"nodes": [{"text": "b"}]}
     with pytest.raises(DeadLetter, match="no JSON"):
-        approved_arguments("draw", {}, "nodes", "json", nodes.replace("]", ""))
+        approved_arguments(draw, {}, "json", nodes.replace("]", ""))
 
 
-class Unasked:
-    """A server that nobody has to ask."""
-
-    async def call(self, tool: str, arguments: Mapping[str, Any]) -> ServerAnswer:
-        raise AssertionError(tool, arguments)
+TEXT = "The port is 80."
 
 
 def planned(arguments: dict[str, Any], **table: Any) -> tuple[CallWriter, Write]:
-    """What a call of `save`, with the arguments `name`, `body` and `tags`, comes to."""
+    """What a call of `save`, which has the arguments `name`, `body`, `tags` and `mode`, comes to."""
     write = CallWrite(kind="call", text="body", place="note/{name}", read=False, **table)
-    schema: dict[str, Any] = {"properties": {"name": {}, "body": {}, "tags": {}}}
+    schema: dict[str, Any] = {"properties": {"name": {}, "body": {}, "tags": {}, "mode": {}}}
     writer = CallWriter(Unasked(), {"save": write}, {"save": (schema, None)})
     (sent,) = asyncio.run(writer.plan("save", arguments)).writes
     return writer, sent
 
 
-def test_a_call_without_its_text_is_made_as_it_was() -> None:
-    writer, sent = planned({"name": "The oven is hot."})
-    assert writer.is_unedited(sent.op, sent.place, sent.content, sent.data)
-    with pytest.raises(DeadLetter, match="none of these arguments can be"):
-        writer.is_unedited(sent.op, sent.place, f"{sent.content} It is cold.", sent.data)
+@pytest.mark.parametrize("body", [{}, {"body": None}])
+def test_a_call_without_its_text_is_made_as_it_was(body: dict[str, Any]) -> None:
+    for name in ("The oven is hot.", "oven"):
+        writer, sent = planned({"name": name, **body})
+        assert writer.is_unedited(sent.op, sent.place, sent.content, sent.data)
+        with pytest.raises(DeadLetter, match="none of these arguments can be"):
+            writer.is_unedited(sent.op, sent.place, f"{sent.content} It is cold.", sent.data)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "content"),
+    [
+        ({"name": "ports/north"}, TEXT),
+        ({"name": "ports", "tags": True}, TEXT),
+        ({"name": "ports", "mode": "create"}, TEXT),
+        ({"name": "port-81"}, f"port-81\n\n{TEXT}"),
+        ({"name": "The port is 81"}, f"The port is 81\n\n{TEXT}"),
+        ({"name": "ports", "tags": "port-81"}, f"port-81\n\n{TEXT}"),
+        ({"name": "ports", "tags": 81}, f"81\n\n{TEXT}"),
+        ({"name": "ports", "tags": ["x", {"y": "z"}]}, f'["x", {{"y": "z"}}]\n\n{TEXT}'),
+        ({"name": "ports", "port_is_81": True}, f"port_is_81: true\n\n{TEXT}"),
+    ],
+)
+def test_what_an_agent_wrote_is_the_claim_and_nothing_that_it_did_not(
+    arguments: dict[str, Any], content: str
+) -> None:
+    writer, sent = planned({**arguments, "body": TEXT}, only={"mode": ["create"]})
+    assert sent.content == content
+    assert sent.data["arguments"] == arguments
+    assert writer.is_unedited(sent.op, sent.place, content, sent.data)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """Tools of which a call writes one thing: the call as a claim, and the same call again when it may be made.
 
-The claim shows every argument. One of them (`text` in the configuration) may be edited by the owner; the others stand
-above it, a line each.
+The claim is what the call says: every value that an agent wrote and that is more than a plain name of the place. One of
+them (`text` in the configuration) may be edited by the owner; the others stand above it, a paragraph each.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 from contextlib import suppress
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError, ValidationError
@@ -20,6 +20,7 @@ from referencing.exceptions import Unresolvable
 from vouchgate.adapters.rendering import render_value
 from vouchgate.client import DeadLetter
 from vouchgate.ingest.claims.delivery import DeliveryOp
+from vouchgate.ingest.claims.texts import is_plain_name, words_in_name
 from vouchgate.mcp.gate.config import CallWrite, ReadBack
 from vouchgate.mcp.gate.reading import (
     Arguments,
@@ -48,32 +49,78 @@ from vouchgate.mcp.gate.writes import (
     until_seen,
 )
 
-
-def content_heading(tool: str, arguments: Arguments, text: str | None) -> str:
-    """What stands above the text: the tool, and each other argument."""
-    lines = [tool, *(f"{name}: {render_value(value)}" for name, value in arguments.items() if name != text)]
-    return "\n".join(lines)
+PLACE_WORDS = 4  # of all plain names of a place together, as of one: a sentence can be cut into them
 
 
-def content_of(tool: str, arguments: Arguments, text: str | None) -> str:
-    """The claim: all text that the call would write."""
-    above = content_heading(tool, arguments, text)
-    return above if text is None or text not in arguments else f"{above}\n\n{render_value(arguments[text])}"
+class CallForm(NamedTuple):
+    """A tool, how it writes, and the names of arguments that it has itself: whoever calls it may bring others."""
+
+    tool: str
+    write: CallWrite
+    named: Collection[str]
 
 
-def approved_arguments(
-    tool: str, arguments: Arguments, text: str | None, sent: object, content: str
-) -> dict[str, Any]:
+def list_arguments(tool: str, arguments: Arguments) -> str:
+    """A call as its owner is shown it: the tool, and each argument."""
+    return "\n".join([tool, *(f"{name}: {render_value(value)}" for name, value in arguments.items())])
+
+
+def texts_beside(form: CallForm, arguments: Arguments) -> list[str]:
+    """What an agent wrote beside the text, value by value. What it did not write is no statement, and left out: the
+    names that the tool gives its arguments, what `only` allows, yes and no. So are plain names in the place, which is
+    judged with the claim (`said_beside`) and shown to its owner."""
+    write, named = form.write, form.named
+    plain = {
+        name: words_in_name(value)
+        for name, value in arguments.items()
+        if f"{{{name}}}" in write.place and isinstance(value, str) and _only_names(value)
+    }
+    if sum(plain.values()) > PLACE_WORDS:
+        plain = {}
+    found = list[str]()
+    for name, value in arguments.items():
+        unsaid = name in plain or isinstance(value, bool) or value in write.only.get(name, ())
+        if name == write.text or (unsaid and name in named):
+            continue
+        told = render_value(value)
+        found.append(told if name in named else f"{name}: {told}")
+    return found
+
+
+def _only_names(value: str) -> bool:
+    """A number may be what is false, and `said_beside` looks at none."""
+    return is_plain_name(value) and not any(map(str.isdigit, value))
+
+
+def says_something(form: CallForm, arguments: Arguments) -> bool:
+    """Whether a call that may have a text brings more than where that is written."""
+    return form.write.text is not None and bool(_all_texts(form, arguments).strip())
+
+
+def _all_texts(form: CallForm, arguments: Arguments) -> str:
+    text = [render_value(value) for name, value in arguments.items() if name == form.write.text]
+    return "\n\n".join([*texts_beside(form, arguments), *text])
+
+
+def content_of(form: CallForm, arguments: Arguments) -> str:
+    """The claim: all that the call says, a paragraph each, the text last. The whole call when it says nothing."""
+    says = says_something(form, arguments)
+    return _all_texts(form, arguments) if says else list_arguments(form.tool, arguments)
+
+
+def approved_arguments(form: CallForm, arguments: Arguments, sent: object, content: str) -> dict[str, Any]:
     """The arguments to call with, given what the owner approved. `sent` is what the text argument was if it was no
-    text: "json", or "none" when it was left out. Raises DeadLetter when an edit went beyond the text."""
-    above = content_heading(tool, arguments, text)
+    text: "json", or "none" when it was left out or the call says nothing. Raises DeadLetter when an edit went beyond
+    the text."""
+    text = form.write.text
     if text is None or sent == "none":
-        if content != above:
+        if content != content_of(form, arguments):
             raise DeadLetter("The text was edited, but none of these arguments can be.")
         return dict(arguments)
-    rest = content.removeprefix(f"{above}\n\n")
-    if rest == content and content.split("\n", 1)[0].strip() == tool:
-        raise DeadLetter("The lines above the text were edited; only the text below them can be.")
+    above = "".join(f"{told}\n\n" for told in texts_beside(form, arguments))
+    rest = content.removeprefix(above)
+    if rest == content and (above or content.split("\n", 1)[0].strip() == form.tool):
+        raise DeadLetter("What stands above the text was edited; only the text below it can be.")
     if sent != "json":
         return {**arguments, text: rest}
     try:
@@ -133,13 +180,24 @@ class CallWriter:
                 f"There is something else at {fill_template(write.place, given)} already, and {tool} would take it "
                 "away without its owner being asked. Choose another name, or ask for its removal first."
             )
-        kept: dict[str, JsonValue] = {name: value for name, value in given.items() if name != write.text}
-        data: dict[str, JsonValue] = {"tool": tool, "arguments": kept}
-        if write.text is not None and not isinstance(given.get(write.text), str):
-            data["text"] = "json" if write.text in given else "none"
-        return Plan(
-            (Write(write.op, fill_place(write.place, given), content_of(tool, given, write.text), data),)
-        )
+        data: dict[str, JsonValue] = {"tool": tool, "arguments": given}
+        if write.text in given and says_something(self._form(tool), given):
+            data["arguments"] = {name: value for name, value in given.items() if name != write.text}
+            if not isinstance(given[write.text or ""], str):
+                data["text"] = "json"
+        elif write.text is not None:
+            data["text"] = "none"
+        content = content_of(self._form(tool), given)
+        return Plan((Write(write.op, fill_place(write.place, given), content, data),))
+
+    def _form(self, tool: str) -> CallForm:
+        found = self._schemas[tool][0].get("properties")
+        return CallForm(tool, self._tools[tool], found if isinstance(found, dict) else ())
+
+    def _approved(
+        self, tool: str, kept: Arguments, data: Mapping[str, JsonValue], content: str
+    ) -> dict[str, Any]:
+        return approved_arguments(self._form(tool), kept, data.get("text"), content)
 
     def _check(self, tool: str, write: CallWrite, arguments: Arguments) -> None:
         """Raises Refused for arguments that a call may not have."""
@@ -164,7 +222,7 @@ class CallWriter:
         found = await self._read(write.read, given)
         if found is None:
             return Plan((), (f"There is nothing to remove: {tool} {render_value(given)}.",))
-        content = f"{content_heading(tool, given, None)}\n\n{found.text}"
+        content = f"{list_arguments(tool, given)}\n\n{found.text}"
         if len(content) > CONTENT:
             cut = f"\n… and {len(content) - CONTENT + 100} more characters"
             content = content[: CONTENT - 100] + cut
@@ -176,12 +234,12 @@ class CallWriter:
         tool, write, kept = self._named(op, data)
         if write.op is DeliveryOp.REMOVE:
             return True
-        arguments = approved_arguments(tool, kept, write.text, data.get("text"), content)
+        arguments = self._approved(tool, kept, data, content)
         try:
             self._check(tool, write, arguments)
         except CallRefused as error:
             raise DeadLetter(str(error)) from None
-        whole = content == content_of(tool, arguments, write.text)
+        whole = content == content_of(self._form(tool), arguments)
         # An edit changes the digest of the text, where it is a part of the place.
         if (whole or "{#" not in write.place) and place != fill_place(write.place, arguments):
             raise other_place_message(place)
@@ -210,7 +268,7 @@ class CallWriter:
         tool, write, kept = self._named(op, data)
         if write.op is DeliveryOp.REMOVE:
             return await self._remove(tool, write, place, kept, data.get("shown"))
-        arguments = approved_arguments(tool, kept, write.text, data.get("text"), content)
+        arguments = self._approved(tool, kept, data, content)
         if op is DeliveryOp.REMOVE:
             await self._take_back(tool, write, arguments)
             return None
@@ -317,9 +375,7 @@ class CallWriter:
             if write.op is DeliveryOp.REMOVE:
                 done = await self._read(configured.read, kept) is None
             else:
-                arguments = approved_arguments(
-                    tool, kept, configured.text, write.data.get("text"), write.content
-                )
+                arguments = self._approved(tool, kept, write.data, write.content)
                 done = await self._is_there(configured, arguments) is True
             if done:
                 found.add(write.place)

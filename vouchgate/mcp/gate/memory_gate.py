@@ -288,10 +288,12 @@ class MemoryGate:
             if memory.content != write.content or memory.status is not MemoryStatus.ACTIVE:
                 continue
             known = await self._client.deliveries(
-                user_id=owner, sink=self._config.sink, memory_id=memory.id, limit=1
+                user_id=owner, sink=self._config.sink, memory_id=memory.id, limit=100
             )
-            if known.items:
-                found.earlier[write.place] = known.items[0]
+            if earlier := [each for each in known.items if each.place == write.place]:
+                found.earlier[write.place] = earlier[0]
+                continue
+            if writer is self._calls:  # the text alone says neither which tool writes it nor where
                 continue
             async with self._writing:
                 await writer.apply(write.op, write.place, write.content, write.data)
