@@ -41,7 +41,8 @@ from vouchgate.ingest.claims.people import Role
 from vouchgate.ingest.transparency.attestation import envelope, statement
 from vouchgate.ingest.transparency.note import signing_key
 from vouchgate.ingest.transparency.verifier import EXPORT_TYPE, MANIFEST, MANIFEST_SIGNED, main
-from vouchgate.review.ending.erasing import Asker, Erased, Erasing
+from vouchgate.review.ending.asking import Asker
+from vouchgate.review.ending.erasing import Erased, Erasing
 from vouchgate.review.trust import modes
 from vouchgate.settings import load_settings
 from vouchgate.storage.claims.submit import Decided
