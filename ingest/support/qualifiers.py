@@ -15,6 +15,7 @@ from vouchgate.ingest.contradictions.lists import LISTS as RULES
 from vouchgate.ingest.support.clauses.turned import turned
 from vouchgate.ingest.support.tokens import LISTS, Token, denies_all_else, is_denial, parts_of
 
+_OPENS = 2  # words before "that" which can only say something of what follows: "ADR-4 forbids that …"
 _FRAME = 8  # words of a statement among which a clause may begin that it says something of
 _REACH = 3  # words that say something after a negation or another word that qualifies
 _MARK = frozenset(",.;:!?()[]|\n")
@@ -148,7 +149,8 @@ def _framed(words: Sequence[Token], theirs: Mapping[str, Sequence[int]]) -> bool
     """Whether the statement says of a whole clause what the place does not: "it is a rumour that …"."""
     for at, token in enumerate(words[:_FRAME]):
         after = words[at + 1] if at + 1 < len(words) else token
-        if token.low == "that" and at and (after.low in LISTS.opening or after.shown[:1].isupper()):
+        opens = at <= _OPENS or after.low in LISTS.opening or after.shown[:1].isupper()
+        if token.low == "that" and at and opens:
             said = [word for word in words[:at] if word.content and LISTS.telling.isdisjoint(word.keys)]
             return any(all(key not in theirs for key in word.keys) for word in said)
     return False

@@ -40,6 +40,12 @@ _CHANGED = re.compile(
     r"\b(?:is|are|was|were|been|got)\s+(?:\w+\s+)?(?:changed|updated|closed|resolved|fixed|undone|done)\b",
     re.IGNORECASE,
 )
+# What is cited so does not say what the claim says.
+_CONTRARY = re.compile(
+    r"\b(?:despite|unlike|contrary to|in spite of|against|ignoring|violat\w{1,4}|contradict\w{0,4})"
+    r"\s+(?:in\s+|the\s+)?[(\[\"'`*_]*\Z",
+    re.IGNORECASE,
+)
 _DENYING_SIGN = re.compile(r"!=+|=/=|[≠¬∉∄⊄∅≢]")
 # What a reader sees struck out, or does not see; in code it may be what is spoken of.
 _MARKED = re.compile(
@@ -121,7 +127,8 @@ def said_by(claim: str) -> Said:
         if not denies and telling < (_STATES_FROM if cites else 1) and not _ALONE.search(text, start, end):
             pointing.append((start, end))
     told = statements(claim, text)
-    return Said(text, told, tuple(pointing), _is_disguised(text), tuple(_pictures(text)))
+    turned = any(_CONTRARY.search(claim[max(0, start - _REACH) : start]) for start in places)
+    return Said(text, told, tuple(pointing), turned or _is_disguised(text), tuple(_pictures(text)))
 
 
 def _has_predicate(part: str, words: Sequence[Word]) -> bool:

@@ -17,7 +17,7 @@ from vouchgate.ingest.claims.statements import Statement, statements
 from vouchgate.ingest.contradictions.match import Contradiction
 from vouchgate.ingest.data import read_data
 from vouchgate.ingest.support.alignment import HALF, MOST_TOKENS, Alignment, align
-from vouchgate.ingest.support.clauses.signs import asks
+from vouchgate.ingest.support.clauses.signs import asks, unticked
 from vouchgate.ingest.support.qualifiers import universals
 from vouchgate.ingest.support.source_text import SourceText
 from vouchgate.ingest.support.tokens import LISTS, Token, tokens_of
@@ -104,7 +104,10 @@ def _unheld(text: str, statement: Statement, tokens: Sequence[Token]) -> dict[st
     """What a statement comes to that no source can state: one that asks, and one that is too long to be looked at."""
     if len(tokens) > MOST_TOKENS:
         return {"stance": Stance.UNKNOWN, "why": "long"}
-    return {"stance": Stance.SILENT, "why": "asks"} if asks(text[slice(*statement.sentence)]) else {}
+    sentence = text[slice(*statement.sentence)]
+    if unticked(sentence):
+        return {"stance": Stance.SILENT, "why": "label"}
+    return {"stance": Stance.SILENT, "why": "asks"} if asks(sentence) else {}
 
 
 def _lay(text: str, start: int, end: int, source: SourceText) -> _Laid:

@@ -38,7 +38,8 @@ _OVER = (Standing.SUPERSEDED, Standing.REJECTED, Standing.DEPRECATED)
 
 # What an acceptance may not have beside it: "accepted pending the audit", "no longer active".
 _TAKEN_BACK = re.compile(
-    r"\b(?:not|no|never|unless|until|if|conditional(?:ly)?|provisional(?:ly)?|against|reject|decline|discussion"
+    r"❌|✗|✘|\b(?:dropped|rolled back|void|undone|reversed|lapsed"
+    r"|not|no|never|unless|until|if|conditional(?:ly)?|provisional(?:ly)?|against|reject|decline|discussion"
     r"|evaluation|investigation)\b|\?"
 )
 # Links to other records that say nothing about this one's own standing.
@@ -54,9 +55,11 @@ _SUPERSEDES = re.compile(
 _BLANK = re.compile(r"(?:\W|none|n/a|na|nil|null|nothing|nobody)*", re.IGNORECASE)
 _STRUCK = re.compile(r"~~[^~]{0,300}~~")
 # A box of a list of choices, the choice behind it; one with a cross or a tick is chosen.
-_BOX = re.compile(r"(\[[ xX✓✔]?\]|[☐☑☒⬜✅])\s{0,4}")
+_BOX = re.compile(r"(\[[ xX✓✔]?\]|\([ xX]\)|[☐☑☒⬜✅])\s{0,4}")
 _TICKED = frozenset("xX✓✔☑☒✅")
-_OVER_NOW = re.compile(r"(?:no longer|not any ?more|not (?:in (?:use|force)|used|valid))\b")
+_OVER_NOW = re.compile(
+    r"(?:(?:this|it)(?: \w+)? (?:is|was) )?(?:no longer|not any ?more|not (?:in (?:use|force)|used|valid))\b"
+)
 _ALONE = re.compile(
     r"\W*(?:$|(?:as of|by|in|on|since|with)\b|\d)"
 )  # behind a word that is the status by itself
@@ -137,6 +140,7 @@ def judge(text: str) -> Statement | None:
         text = " / ".join(_ticked(text[:_LONGEST]))
     whole = " ".join(_clean(text).split()).rstrip(" |*_")
     quoted, lower = whole[:120], whole.lower()
+    crossed = text.lstrip(" \t|*_").startswith(("❌", "✗", "✘"))
     if _LINK.match(lower):
         return None
     # What follows "supersedes" is about other records, titles of theirs included.
@@ -151,7 +155,7 @@ def judge(text: str) -> Statement | None:
         return Statement(standing=Standing.SUPERSEDED, quoted=quoted, successor=successor)
     if over:
         return Statement(standing=min(over, key=hits.__getitem__), quoted=quoted)
-    if _ACCEPTED.match(own) and Standing.PROPOSED not in hits and not _TAKEN_BACK.search(own):
+    if _ACCEPTED.match(own) and Standing.PROPOSED not in hits and not (crossed or _TAKEN_BACK.search(own)):
         return Statement(standing=Standing.IN_FORCE, quoted=quoted)
     return Statement(standing=Standing.PROPOSED, quoted=quoted)
 

@@ -61,6 +61,8 @@ _DATE = re.compile(r"(?<!\d)(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)")
 _SEPARATOR = re.compile(r"[\s|:+=-]{3,400}")
 # What a title says in brackets of the record, and what its head says of it in a sentence.
 _MARK = re.compile(r"^[\W\d]{0,12}[\[(]([^\[\]()]{4,60})[\])]|[\[(]([^\[\]()]{4,60})[\])]\W{0,8}$")
+_BOLD_LINE = re.compile(r"[*_]{2}([^*_\n:]{4,80})[*_]{2}\W*")
+_SUPERSEDED_BY = re.compile(r"(?:super[sc]eded|replaced|obsoleted)[- _]by\W*$", re.IGNORECASE)
 _OF_ITSELF = re.compile(
     r"[\W_]{0,8}this (?:adr|architecture decision|decision|document|proposal|record) (?:is|was|has been) (.{4,200})",
     re.IGNORECASE,
@@ -145,11 +147,24 @@ def parse(text: str) -> AdrPage:
 
 def _marked(heading: str, title: str, sections: tuple[_Section, ...]) -> Iterator[Statement]:
     """That the record is over, or only proposed, by a mark in its title or a sentence of its head."""
+    for section in sections:
+        if (
+            _SUPERSEDED_BY.match(section.heading)
+            and (by := " ".join(section.lines[:3]).strip())
+            and not is_blank(by)
+        ):
+            yield Statement(
+                standing=Standing.SUPERSEDED, quoted=f"superseded by {by}"[:120], successor=successor_of(by)
+            )
     own = (*sections[:2], *_status_sections(sections))
     lines = (line for section in own for line in section.lines[:40])
     said = (match[1] for line in lines if (match := _OF_ITSELF.match(line[:300])))
     marks = (next(filter(None, mark)) for one in (heading, title) for mark in _MARK.findall(one))
-    return filter(None, map(says_over, (*marks, *said)))
+    yield from filter(None, map(says_over, (*marks, *said)))
+    for line in (line for section in sections[:2] for line in section.lines[:40]):
+        bold = _BOLD_LINE.fullmatch(line.strip())
+        if bold and (over := says_over(bold[1])) and over.standing is not Standing.PROPOSED:
+            yield over
 
 
 def _split_front_matter(text: str) -> tuple[Mapping[str, object], str]:

@@ -593,7 +593,10 @@ def test_a_span_of_time_is_as_long_as_it_is_however_it_is_written(
     assert one(claim, source).stance is stance
 
 
-SIGNED = "Sessions live for 24 hours. Uploads have at most 25 MB. The pool has 2 thousand rows. Jobs run < 5 minutes."
+SIGNED = (
+    "Sessions live for 24 hours. Uploads have at most 25 MB. The pool has 2 thousand rows. Jobs run < 5 minutes. \
+Half a percent is 0.5 per cent. It costs 40 dollars."
+)
 
 
 @pytest.mark.parametrize(
@@ -609,6 +612,16 @@ SIGNED = "Sessions live for 24 hours. Uploads have at most 25 MB. The pool has 2
         ("Sessions live for 24k hours.", SPEAKS),
         ("Sessions live for 24bn hours.", SPEAKS),
         ("Sessions live for v24 hours.", SPEAKS),
+        ("Sessions live for 24+ hours.", SPEAKS),
+        ("Sessions live for minus 24 hours.", SPEAKS),
+        ("Sessions live for \N{EN DASH}24 hours.", SPEAKS),
+        ("Sessions live for $24 hours.", SPEAKS),
+        ("Sessions live for 24% hours.", SPEAKS),
+        ("Uploads have at most 25 Mb.", SPEAKS),
+        ("Uploads have at most 25 k MB.", SPEAKS),
+        ("Half a percent is 0.5%.", STATES),
+        ("It costs $40.", STATES),
+        ("It costs \N{EURO SIGN}40.", SPEAKS),
         ("Uploads have <= 25 MB.", STATES),
         ("Jobs run 5 minutes.", SPEAKS),
         ("Jobs run less than 5 minutes.", STATES),
@@ -627,7 +640,15 @@ def test_a_sign_at_a_number_makes_another_one(claim: str, stance: Stance) -> Non
         ("False: a lease lasts two hours.", "label"),
         ("Passwords leaked: a lease lasts two hours.", "label"),
         ("Rejected: a lease lasts two hours, and backups are encrypted.", "label"),
-        ("Formerly, a lease lasted two hours.", "former"),
+        ("Formerly a lease lasted two hours.", "former"),
+        ("Formerly, a lease lasted two hours.", "label"),
+        ("[rejected] A lease lasts two hours.", "label"),
+        ("A lease lasts two hours (false).", "label"),
+        ("No longer: a lease lasts two hours.", "label"),
+        ("Isn't so: a lease lasts two hours.", "label"),
+        ("The record falsely claims a lease lasts two hours.", "label"),
+        ("- [ ] A lease lasts two hours.", "label"),
+        ("Does a lease last two hours?!", "asks"),
         ("Does a lease last two hours?", "asks"),
         ("Note: a lease lasts two hours.", ""),
         ("Lease: it lasts two hours.", ""),
