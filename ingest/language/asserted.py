@@ -38,7 +38,7 @@ _WORDS = r"(?: [\w'’/-]+)"
 _DENIES = re.compile(
     r"(?:.*[\s,(])?(?:do|does|did|will|would|must|may|can|could|should|shall|is|are|was|were|has|have|had)"
     r"(?:n['’]t| not)"
-    rf"(?! (?:forget|hesitate|fail|miss|need|just|only|worry|none|null))(?: yet)?{_WORDS}{{0,3}}"
+    rf"(?! (?:forget|hesitate|fail|miss|need|just|only|worry|none|null))(?: yet)?{_WORDS}{{0,5}}"
     rf"|(?:.*[\s,(])?cannot(?! (?:only|just)){_WORDS}{{0,3}}|(?:nobody|no one|none of){_WORDS}{{0,5}}"
     rf"|(?:(?:we|it|they|you|users?|agents?) )?never(?! (?:skip|forget|miss|omit)){_WORDS}{{0,3}}"
     r"|(?:rejected|discarded|dismissed|declined|forbidden|prohibited|not allowed|out of scope|non-goals?)"
@@ -122,9 +122,10 @@ def _denied(text: str) -> Iterator[tuple[int, int]]:
         if line.strip():  # a line right behind one of an item goes on with it
             listed = listed and (indented or bool(before) or _ITEM.match(line) is not None)
             said = f"{said} {line.strip()}"[-_LONGEST:] if before else line.strip()[-_LONGEST:]
-        if under or listed or comment or (_SHOWN_WRONG.match(line) and not fenced):
+        within = bool(under or listed or comment)
+        if within or (_SHOWN_WRONG.match(line) and not fenced):
             yield start, at
-        elif line.strip() and not (fenced or _CODE.match(line)):
+        if line.strip() and not (within or fenced or _CODE.match(line)):
             listed = _denies_list(said)
         before = line.strip()
 
