@@ -11,7 +11,10 @@ import re
 from collections.abc import Iterator, Sequence
 
 # What begins and ends with these is hidden, or struck out.
-_PAIRS = (("<!--", "-->"), ("<del", "</del>"), ("<s>", "</s>"), ("<strike", "</strike>"))
+_PAIRS = tuple(
+    (re.compile(begin, re.IGNORECASE), re.compile(end, re.IGNORECASE))
+    for begin, end in (("<!--", "-->"), ("<del", "</del>"), ("<s>", "</s>"), ("<strike", "</strike>"))
+)
 _STRUCK = re.compile(r"(?<![~\w\\`])~~(?=[^\s~`])|(?<=[^\s~\\`])~~(?![~\w`])")
 _BLOCK = re.compile(r"^/{4,20}[ \t]*$", re.MULTILINE)  # of AsciiDoc, around a comment
 _COMMENT = re.compile(
@@ -86,12 +89,11 @@ def _dotted(text: str, spans: Sequence[tuple[int, int]]) -> str:
 
 def _hidden(text: str) -> Iterator[tuple[int, int]]:
     """What no reader sees, or sees struck out."""
-    low = text.lower() if "<" in text else ""
-    for begin, finish in _PAIRS if low else ():
+    for begin, finish in _PAIRS if "<" in text else ():
         at = 0
-        while (start := low.find(begin, at)) >= 0 and (end := low.find(finish, start)) >= 0:
-            yield start, end
-            at = end
+        while (start := begin.search(text, at)) and (end := finish.search(text, start.end())):
+            yield start.start(), end.end()
+            at = end.end()
     for marks in (_STRUCK, _BLOCK):
         start = -1
         for mark in marks.finditer(text):

@@ -14,6 +14,7 @@ from vouchgate.ingest.language.asserted import without_unsaid
     ("text", "gone", "kept"),
     [
         ("~~Kept ten years.~~ Kept seven years.", ["ten"], ["seven"]),
+        ("İİİİ <DEL>ten</DEL> seven", ["ten"], ["seven", "İİİİ"]),
         ("Kept <del>ten</del> <ins>seven</ins> years.", ["ten"], ["seven"]),
         ("Runs at noon.\n<!-- Interns approve. -->\nLogs are kept.", ["Interns"], ["noon", "Logs"]),
         ("A\n\n////\nInterns approve.\n////\n\nLogs are kept.\n", ["Interns"], ["Logs"]),
