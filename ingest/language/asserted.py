@@ -91,9 +91,9 @@ def _hidden(text: str) -> Iterator[tuple[int, int]]:
     """What no reader sees, or sees struck out."""
     for begin, finish in _PAIRS if "<" in text else ():
         at = 0
-        while (start := begin.search(text, at)) and (end := finish.search(text, start.end())):
-            yield start.start(), end.end()
-            at = end.end()
+        while (first := begin.search(text, at)) and (last := finish.search(text, first.end())):
+            yield first.start(), last.end()
+            at = last.end()
     for marks in (_STRUCK, _BLOCK):
         start = -1
         for mark in marks.finditer(text):

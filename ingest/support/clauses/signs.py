@@ -181,7 +181,9 @@ def labelled(text: str, words: Sequence[Token], place: Sequence[Token], missing:
     judging = [one.low in LISTS.verdicts and one.low not in there for one in words]
     for at, (token, after) in enumerate(pairwise(words[: _LABEL + 1])):
         between = text[token.end : after.start]
-        if (at == 0 and judging[0] and _BEHIND_ONE.search(between)) or _FALSELY - there >= {token.low}:
+        if (at == 0 and judging[0] and _BEHIND_ONE.search(between)) or (
+            token.low in _FALSELY and token.low not in there
+        ):
             return True
         if _COLON.search(f"{between} "):
             denied = any(one.low.endswith("n't") and one.low not in there for one in words[: at + 1])
