@@ -38,7 +38,7 @@ _OVER = (Standing.SUPERSEDED, Standing.REJECTED, Standing.DEPRECATED)
 
 # What an acceptance may not have beside it: "accepted pending the audit", "no longer active".
 _TAKEN_BACK = re.compile(
-    r"❌|✗|✘|\b(?:dropped|rolled back|void|undone|reversed|lapsed"
+    r"\b(?:dropped|rolled back|void|undone|reversed|lapsed"
     r"|not|no|never|unless|until|if|conditional(?:ly)?|provisional(?:ly)?|against|reject|decline|discussion"
     r"|evaluation|investigation)\b|\?"
 )
@@ -63,6 +63,7 @@ _OVER_NOW = re.compile(
 _ALONE = re.compile(
     r"\W*(?:$|(?:as of|by|in|on|since|with)\b|\d)"
 )  # behind a word that is the status by itself
+_CROSS = re.compile("[❌✗✘]")
 _RFC = re.compile(r"rfc\b")  # in a title mostly the name of one, and of a folder whatever their standing is
 _LEADING_DATE = re.compile(r"\d{4}-\d{2}-\d{2}\W{0,5}")
 _REFERENCE = re.compile(
@@ -140,7 +141,7 @@ def judge(text: str) -> Statement | None:
         text = " / ".join(_ticked(text[:_LONGEST]))
     whole = " ".join(_clean(text).split()).rstrip(" |*_")
     quoted, lower = whole[:120], whole.lower()
-    crossed = text.lstrip(" \t|*_").startswith(("❌", "✗", "✘"))
+    crossed = _CROSS.search(text[:_LONGEST])
     if _LINK.match(lower):
         return None
     # What follows "supersedes" is about other records, titles of theirs included.

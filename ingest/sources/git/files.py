@@ -21,6 +21,7 @@ from vouchgate.ingest.claims.bounds import TEXT_CHARACTERS
 from vouchgate.ingest.claims.citation import Citation, CitationType
 from vouchgate.ingest.claims.source import EXCERPT_CHARACTERS, Found, Missing, SourceReading, Standing
 from vouchgate.ingest.sources.git.adr_files import LARGEST, NO_SIZE, read_blob, read_blobs, text_of
+from vouchgate.ingest.sources.git.adr_text import is_record
 from vouchgate.ingest.sources.git.definitions import PROGRAM, Definition
 from vouchgate.ingest.sources.git.grounding import Grounding, missing_objects
 from vouchgate.ingest.sources.git.prose import ENDINGS
@@ -130,11 +131,17 @@ def _look(grounding: Grounding, repository: Repository, citation: Citation, key:
         )
         if not isinstance(commit, str):
             return commit
+        looked, whole = (
+            _Looked(grounding, repository, tip, citation, key),
+            key.commit is None and key.first is None,
+        )
+        if not whole and not is_record(key.path):
+            return _read(looked, commit)
         index = grounding.records(repository, tip)
-        record, whole = index.at(key.path), key.commit is None and key.first is None
+        record = index.at(key.path)
         if record is not None and whole:
             return record_at(repository, index, record)
-        read = _read(_Looked(grounding, repository, tip, citation, key), commit)
+        read = _read(looked, commit)
         if record is None or not isinstance(read, Found) or read.standing is not Standing.IN_FORCE:
             return read
         return record_at(repository, index, record)  # its lines say what the record as a whole decides
