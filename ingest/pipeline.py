@@ -47,7 +47,7 @@ from vouchgate.ingest.claims.likeness import (
     SimilarMemory,
 )
 from vouchgate.ingest.claims.modes import ALWAYS_HELD, Mode
-from vouchgate.ingest.claims.source import Found, SourceReading, Standing
+from vouchgate.ingest.claims.source import Found, SourceReading
 from vouchgate.ingest.corroboration.independence import text_groups
 from vouchgate.ingest.dedup.compare import Comparison, Comparisons, LookedUp
 from vouchgate.ingest.language.normalise import normalise
@@ -220,7 +220,7 @@ class Examined:
     def _sources_without(self, cited: Sequence[Finding], *verdicts: Verdict) -> list[Found]:
         """The sources that are there, in force, and of which no check says one of these."""
         out = {f.citation.key for f in cited if f.citation and f.verdict in verdicts}
-        there = [r for r in self.readings if isinstance(r, Found) and r.standing is Standing.IN_FORCE]
+        there = [r for r in self.readings if isinstance(r, Found) and r.vouches]
         return [source for source in there if source.citation.key not in out]
 
     def answer(

@@ -71,7 +71,7 @@ def judge_reading(reading: SourceReading, banned: frozenset[str]) -> Finding:
             return _finding(reading, Verdict.FAIL, "citation_missing", said)
         case Unreachable():
             return _finding(reading, Verdict.UNKNOWN, "citation_unchecked", said, because=reading.code)
-        case Found(standing=Standing.IN_FORCE):
+        case Found(vouches=True):
             return _finding(reading, Verdict.PASS, "citation_verified", said)
         case Found():
             # What is not merged may be soon, and is asked again.

@@ -8,7 +8,7 @@ from itertools import combinations
 
 from vouchgate.ingest.check import Check, Findings, ReadClaim
 from vouchgate.ingest.claims.claim import Finding, Verdict
-from vouchgate.ingest.claims.source import Found, Standing
+from vouchgate.ingest.claims.source import Found
 from vouchgate.ingest.scoring.score import are_apart, are_two_texts, is_listed, is_official
 from vouchgate.ingest.support.holding import states_all
 
@@ -35,7 +35,7 @@ def _judge(read: ReadClaim, findings: Findings) -> Iterator[Finding]:
 
 
 def _states(source: Found) -> bool:
-    return source.standing is Standing.IN_FORCE and states_all(source)
+    return source.vouches and states_all(source)
 
 
 def _two_voices(sources: Sequence[Found]) -> bool:

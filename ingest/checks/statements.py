@@ -51,6 +51,7 @@ TURNED = {
     "bystander": _OF_ANOTHER,
     "relation": " The source does not set the two beside each other so.",
     "former": " The source says that it was so once.",
+    "standing": " What it cites does not say so of its own standing.",
     "reported": " The source only tells that somebody says so.",
     NOT_OWN: " A user's turn shows just what that user wants, likes, decided or said, and nothing else.",
     OF_PERSON: " What a person wants or said, no tool's output shows.",

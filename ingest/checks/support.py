@@ -17,7 +17,7 @@ from vouchgate.ingest.check import Check, ReadClaim, shorten
 from vouchgate.ingest.citations import detect_citations
 from vouchgate.ingest.claims.citation import Citation, CitationType
 from vouchgate.ingest.claims.claim import Finding, Span, Verdict
-from vouchgate.ingest.claims.source import Found, Held, Stance
+from vouchgate.ingest.claims.source import STANDING_TOLD, Found, Held, Stance
 from vouchgate.ingest.contradictions.rules import Contradiction, contradictions
 from vouchgate.ingest.language.languages import load_languages
 from vouchgate.ingest.language.sentences import without_questions
@@ -202,11 +202,7 @@ def _unreadable(scope: Scope, text: str) -> str:
 def judge(content: str, citations: Sequence[Citation], found: Found, *, alone: bool = True) -> Finding:
     """One finding on the source that `citations` name. `found` is as it is kept: title, excerpt, and what it does to
     each statement. `alone`: the claim cites nothing else."""
-    # A turn is of a person, as a page is of its subject.
-    title = f"The user, {found.who}" if found.form == "turn" else found.title
-    support = compare(content, found.excerpt, title=title, citations=citations, alone=alone, held=found.held)
-    if found.cut and support.verdict is SupportVerdict.OFF_TOPIC:
-        support = replace(support, verdict=SupportVerdict.UNKNOWN, rule="cut")
+    support = _of_standing(found.held) or _of_text(content, citations, found, alone=alone)
     name = shorten(found.name)
     match support.verdict:
         case SupportVerdict.STATES:
@@ -232,6 +228,26 @@ def judge(content: str, citations: Sequence[Citation], found: Found, *, alone: b
         spans=() if support.claim is None else (Span(start=support.claim[0], end=support.claim[1]),),
         facts=_facts(support, found.excerpt),
     )
+
+
+def _of_text(content: str, citations: Sequence[Citation], found: Found, *, alone: bool) -> Support:
+    # A turn is of a person, as a page is of its subject.
+    title = f"The user, {found.who}" if found.form == "turn" else found.title
+    support = compare(content, found.excerpt, title=title, citations=citations, alone=alone, held=found.held)
+    if found.cut and support.verdict is SupportVerdict.OFF_TOPIC:
+        support = replace(support, verdict=SupportVerdict.UNKNOWN, rule="cut")
+    return support
+
+
+def _of_standing(held: Sequence[Held] | None) -> Support | None:
+    """Of a source that is asked for nothing but where it or another stands, which no word of its text says."""
+    if not held or any(one.why != STANDING_TOLD for one in held):
+        return None
+    if any(one.stance is Stance.REFUTES for one in held):
+        return weigh(Support(SupportVerdict.ON_TOPIC, STANDING_TOLD, 1.0), held)
+    if any(one.stance is Stance.STATES for one in held):
+        return Support(SupportVerdict.STATES, STANDING_TOLD, 1.0)
+    return Support(SupportVerdict.UNKNOWN, "nothing_to_check", 0.0)
 
 
 def weigh(support: Support, held: Sequence[Held] | None) -> Support:
@@ -264,6 +280,8 @@ def _conflicting(content: str, name: str, support: Support, found: Found) -> str
     ours = content[slice(*(support.claim or (0, 0)))]
     if support.rule == "option":
         return f"“{shorten(ours)}” tells as decided what {name} weighed and did not choose."
+    if support.rule == STANDING_TOLD:
+        return f"“{shorten(ours)}” is not so: {found.detail}"
     if support.rule == "denied":
         return f"{name} and “{shorten(ours)}” say the same, but that one of the two denies it."
     if found.private or not support.says:

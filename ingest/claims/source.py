@@ -18,7 +18,8 @@ LINKS = 50  # of Found.links; of a page that links to more sites the rest is not
 
 
 class Standing(StrEnum):
-    """What a source that was found is worth as support. Only IN_FORCE supports a claim."""
+    """What a source that was found is worth as support. Only IN_FORCE supports a claim, but for one on where the source
+    stands (`Found.tells_its_end`)."""
 
     IN_FORCE = "in_force"
     PROPOSED = "proposed"  # an ADR nobody has accepted yet
@@ -95,6 +96,9 @@ class Stance(StrEnum):
     SPEAKS = "speaks"  # of the same thing, and is not shown to say it
     SILENT = "silent"
     UNKNOWN = "unknown"
+
+
+STANDING_TOLD = "standing"  # of `Held.why`: the statement tells where the source stands, and nothing else
 
 
 class Held(Frozen):
@@ -188,6 +192,20 @@ class Found(Frozen):
     def name(self) -> str:
         """What sentences call it."""
         return self.called or self.source_id
+
+    @property
+    def vouches(self) -> bool:
+        """Whether it may support the claim, as far as its standing goes."""
+        return self.standing is Standing.IN_FORCE or self.tells_its_end
+
+    @property
+    def tells_its_end(self) -> bool:
+        """Whether it is not in force, and all that it is asked for is that, which it says."""
+        held = self.held or ()
+        told = {one.stance for one in held} & {Stance.STATES, Stance.REFUTES} == {Stance.STATES}
+        return (
+            self.standing is not Standing.IN_FORCE and told and all(one.why == STANDING_TOLD for one in held)
+        )
 
     @property
     def recorded(self) -> bool:

@@ -10,7 +10,7 @@ from enum import StrEnum
 from vouchgate.ingest.citations import label_of
 from vouchgate.ingest.claims.citation import Citation
 from vouchgate.ingest.claims.claim import Claim, Finding, MemoryType, Source, Verdict
-from vouchgate.ingest.claims.source import Found, SourceReading, Stance, Standing, Unreachable
+from vouchgate.ingest.claims.source import Found, SourceReading, Stance, Unreachable
 from vouchgate.ingest.corroboration.hits import quotation_of, stance_of
 from vouchgate.ingest.documents.types import Document, DocumentClaim
 from vouchgate.ingest.pipeline import Inspected, examine
@@ -225,7 +225,7 @@ def _seen(reading: SourceReading, text: str, policy: Policy, now: datetime) -> S
     held = reading.held or ()
     stance = stance_of(held)
     place = next((one.place for one in held if one.stance is stance and one.place is not None), None)
-    usable = reading.standing is Standing.IN_FORCE and not is_banned(reading, policy.banned)
+    usable = reading.vouches and not is_banned(reading, policy.banned)
     return replace(
         seen,
         address=reading.source_id,

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import combinations
 
 from vouchgate.ingest.claims.decision import Confidence, Label
-from vouchgate.ingest.claims.source import LINKS, Found, Judged, Standing
+from vouchgate.ingest.claims.source import LINKS, Found, Judged
 from vouchgate.ingest.language.words import RUN, runs
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.scoring.reputation import SiteGroup, is_banned
@@ -37,7 +37,7 @@ def source_score(source: Found, policy: Policy, at: datetime) -> float:
     Freshness alone never fails a source: one that would reach the floor if nothing were known of its age
     is not put below it by its date, and gets the floor.
     """
-    if source.standing is not Standing.IN_FORCE or is_banned(source, policy.banned):
+    if not source.vouches or is_banned(source, policy.banned):
         return 0.0
     if source.official or source.form != "page":
         weights = policy.score
@@ -129,9 +129,7 @@ def label_of(sources: Sequence[Found], policy: Policy, *, of_listed: bool = True
     good = [
         source
         for source in sources
-        if source.standing is Standing.IN_FORCE
-        and not is_banned(source, policy.banned)
-        and judgement_of(source) != 0.0
+        if source.vouches and not is_banned(source, policy.banned) and judgement_of(source) != 0.0
     ]
     if any(is_official(source, policy) for source in good):
         return Label.FACT

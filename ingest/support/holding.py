@@ -13,7 +13,7 @@ from operator import itemgetter
 
 from vouchgate.ingest.claims.bounds import TEXT_CHARACTERS
 from vouchgate.ingest.claims.citation import Citation, CitationType
-from vouchgate.ingest.claims.source import Found, Held, Stance
+from vouchgate.ingest.claims.source import STANDING_TOLD, Found, Held, Stance, Standing
 from vouchgate.ingest.contradictions.match import Contradiction
 from vouchgate.ingest.contradictions.rules import contradictions
 from vouchgate.ingest.language.asserted import without_hidden
@@ -22,6 +22,7 @@ from vouchgate.ingest.language.terms import ENGLISH, language_of
 from vouchgate.ingest.language.words import NAME
 from vouchgate.ingest.support import passages, turns
 from vouchgate.ingest.support.address import unsaid
+from vouchgate.ingest.support.clauses.standing import standing_told
 from vouchgate.ingest.support.glossed import stances_in
 from vouchgate.ingest.support.prepared import READ_BY_GLOSS, PreparedSource, PreparedTexts
 from vouchgate.ingest.support.quotation import Quotation, look_up, stretches
@@ -62,6 +63,7 @@ def hold(
         quoted = look_up(found, lambda: ready.folded, ready.record, quotations)
         near = tuple(stretches(ready.text, quoted, quotations, found.citation.key))
         held = held_against(said, found, ready, excerpt, texts, near)
+        held = _with_standing(claim, said, found, held, citations)
         beyond = _beyond_the_page(citations, found, ready)
     except Exception:  # of one source; what it says is unknown then, and the others count
         log.exception("the claim could not be held against %a", found.source_id)
@@ -84,10 +86,35 @@ def hold_again(
 ) -> tuple[Held, ...]:
     """The statements held once more against a source as it was kept, whose texts these are. May raise."""
     again = found.model_copy(update={"text": whole, "later": later})
+    if found.tells_its_end:
+        return found.held or ()  # where it stood no text says
     texts = PreparedTexts()
     ready = texts.of(again)
     near = tuple(stretches(ready.text, found.quoted, quotations, found.citation.key))
-    return held_against(said_by(claim), again, ready, found.excerpt, texts, near)
+    said = said_by(claim)
+    held = held_against(said, again, ready, found.excerpt, texts, near)
+    return _with_standing(claim, said, found, held)
+
+
+def _with_standing(
+    claim: str, said: Said, found: Found, held: tuple[Held, ...], citations: Sequence[Citation] = ()
+) -> tuple[Held, ...]:
+    """The same with what the source does to statements on where it or another stands. One that is not in force, and is
+    named by its `citations` in no other, is silent of all else."""
+    told = standing_told(claim, found, said.statements)
+    if not told or said.disguised:
+        return held
+    ends = [_of_standing(start, end, stance) for (start, end), stance in told.items()]
+    others = [one for one in held if not any(start <= one.start < end for start, end in told)]
+    ended = found.standing is not Standing.IN_FORCE and {*told.values()} == {Stance.STATES}
+    within = [c.start is not None and any(start <= c.start < end for start, end in told) for c in citations]
+    if ended and within and all(within):
+        others = [_of_standing(one.start, one.end, Stance.SILENT) for one in others]
+    return tuple(sorted((*others, *ends), key=lambda one: one.start))
+
+
+def _of_standing(start: int, end: int, stance: Stance) -> Held:
+    return Held(start=start, end=end, stance=stance, score=float(stance is Stance.STATES), why=STANDING_TOLD)
 
 
 def _beyond_the_page(citations: Sequence[Citation], found: Found, ready: PreparedSource) -> tuple[str, ...]:

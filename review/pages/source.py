@@ -297,7 +297,7 @@ def _score(found: Found, policy: Policy, captured: datetime) -> tuple[str, str]:
     score = f"{source_score(found, policy, captured):.2f}"
     if is_banned(found, policy.banned):
         return score, "What is on the banned list counts for nothing."
-    if found.standing is not Standing.IN_FORCE:
+    if not found.vouches:
         return score, "What is not in force counts for nothing."
     if found.official or found.form != "page":
         return (
