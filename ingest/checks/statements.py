@@ -33,6 +33,8 @@ TURNED = {
     "opposite": _OTHER_WORD,
     "replaced": _OTHER_WORD,
     "beside": _OTHER_WORD,
+    "added": " The source does not say that of it.",
+    "left out": " The source says it of some cases or of another time.",
     "manner": " The source does not say how.",
     "amended": " A later record changes what this one says.",
     "count": " The source counts otherwise.",

@@ -16,6 +16,7 @@ from vouchgate.ingest.contradictions.lists import LISTS as OPPOSITES
 from vouchgate.ingest.contradictions.lists import root_of
 from vouchgate.ingest.support.clauses.binding import binding
 from vouchgate.ingest.support.clauses.elsewhere import beside_other_acts
+from vouchgate.ingest.support.clauses.instead import Compared, added, left_out, replaced
 from vouchgate.ingest.support.clauses.relations import unrelated
 from vouchgate.ingest.support.clauses.roles import exchanged, swapped
 from vouchgate.ingest.support.clauses.signs import labelled, other_sign
@@ -31,8 +32,6 @@ NEAREST = 6  # sentences that have most of the statement's words; the place is l
 MOST_TOKENS = 80  # words of a statement that are laid over a place; a longer one is no statement
 _CLOSE = 3  # words between two that stand together
 _GETS = frozenset({"get", "gets", "got", "getting"})
-_NEAR = 5  # words to either side that are of the same clause
-_VERBAL = ("ed", "ing")
 _SHORT = 5  # letters; a longer word in "-ly" is an adverb, "early" and "reply" are none
 _OPENING = frozenset('.!?:"“\n')  # between two words: a capital behind it means nothing
 _COUNTED = 1.5  # a number's weight in that choice: "after 24 hours" is where these are, whatever else expires
@@ -244,6 +243,7 @@ def _measures(  # noqa: PLR0917  (what was found of a statement, all of it)
         run = run + 1 if token in lost else 0
         longest = max(longest, run)
     path = _in_order(ours, theirs)
+    laid = Compared(words, wanted, ours, place, source.text, lost, frozenset(gone))
     return {
         "here": 1 - sum(token.weight for token in missing) / total,
         "in_order": len(path) / max(1, len(wanted)),
@@ -260,7 +260,9 @@ def _measures(  # noqa: PLR0917  (what was found of a statement, all of it)
         "miscounted": min(3, _miscounted(words, missing, source) + _other_spans(words, place)),
         "absent_identifiers": min(3, sum(token.identifier for token in gone)),
         "modals_unsaid": min(3, len((lows & LISTS.modals) - others)),
-        "replaced": min(3, _replaced(wanted, ours, theirs, lost)),
+        "replaced": min(3, replaced(laid)),
+        "added": float(added(laid)),
+        "left_out": float(left_out(laid)),
         "opposites": min(2, _opposites(words, place)),
         "manner": float(any(_tells_how(token) and token is not words[0] for token in gone)),
         "universals": float(bool(unsaid_universals(words, place))),
@@ -405,25 +407,3 @@ def _phrases(words: Sequence[Token], place: Sequence[Token]) -> float:
 
     own = pairs(words)
     return len(own & pairs(place)) / len(own) if own else 1.0
-
-
-def _replaced(
-    wanted: Sequence[Token], ours: Sequence[set[str]], theirs: Sequence[set[str]], lost: set[Token]
-) -> int:
-    """Missing words in whose stead, between the same neighbours, the place has others that the statement has not. What
-    is a verb by its ending is none of these: most of what is done has more than one word."""
-    count = 0
-    for at in range(1, len(wanted) - 1):
-        if wanted[at] not in lost or wanted[at - 1] in lost or wanted[at + 1] in lost:
-            continue
-        if wanted[at].low.endswith(_VERBAL):
-            continue
-        own = set[str]().union(*ours[max(0, at - _NEAR) : at + _NEAR + 1])
-        before = [i for i, keys in enumerate(theirs) if not keys.isdisjoint(ours[at - 1])]
-        after = [i for i, keys in enumerate(theirs) if not keys.isdisjoint(ours[at + 1])]
-        count += any(
-            2 <= right - left <= 3 and any(keys.isdisjoint(own) for keys in theirs[left + 1 : right])
-            for left in before
-            for right in after
-        )
-    return count

@@ -44,6 +44,8 @@ VETOES: Mapping[str, str] = {
     "denial_said": "denial",
     "opposites": "opposite",
     "replaced": "replaced",
+    "added": "added",
+    "left_out": "left out",
     "universals": "universal",
     "possible": "possible",
     "former": "former",

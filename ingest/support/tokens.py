@@ -149,6 +149,9 @@ class Lists:
     telling: frozenset[str]  # keys of what may be said of a clause and changes nothing: decided, known, true
     opening: frozenset[str]  # of a clause behind "that", where it does not tell which thing is meant
     articles: frozenset[str]
+    limiting: frozenset[str]  # with which a condition begins, behind "only"
+    only: frozenset[str]
+    fronted: frozenset[str]  # with which a sentence begins that tells of another time
     pronouns: frozenset[str]  # that stand for a subject named before
     definite: frozenset[str]  # before a thing named already
     single: frozenset[str]  # that say there is one
@@ -205,6 +208,9 @@ def _load() -> Lists:
         telling=frozenset(map(term_key, raw["telling"])),
         opening=frozenset(raw["opening"]),
         articles=frozenset(raw["articles"]),
+        limiting=frozenset(raw["limiting"]),
+        only=frozenset(raw["only"]),
+        fronted=frozenset(raw["fronted"]),
         pronouns=frozenset(raw["pronouns"]),
         definite=frozenset(raw["definite"]),
         single=frozenset(raw["single"]),

@@ -410,8 +410,8 @@ def test_less_than_the_whole_is_denied(claim: str, source: str) -> None:
 @pytest.mark.parametrize(
     ("claim", "source", "why"),
     [
-        ("Mara leads the harbour office.", "Jonas leads the harbour office.", "subject"),
-        ("Postgres is used for the ledger.", "MySQL is used for the ledger.", "subject"),
+        ("Mara leads the harbour office.", "Jonas leads the harbour office.", "replaced"),
+        ("Postgres is used for the ledger.", "MySQL is used for the ledger.", "replaced"),
         ("Levels will be below those of May.", "We expect levels above those of May.", "opposite"),
         ("Version 3 dropped support for tugs.", "Version 3 added support for tugs.", "opposite"),
         (

@@ -1,0 +1,196 @@
+"""Words of a statement in whose stead the place has others, or none; and what the place limits that the statement does
+not.
+
+Most of what makes a true sentence false is one word: "the exporter listens on port 8080" and "the gateway listens on
+port 8080", "kept for admins" and "kept for auditors", "a report" and "a public report". A share of the words that two
+sentences have in common tells none of these, and their order does not either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+from vouchgate.ingest.support.clauses.acts import ACTS
+from vouchgate.ingest.support.tokens import LISTS, Token
+
+_NEAR = 5  # words to either side that are of the same clause
+_VERBAL = ("ed", "ing")
+_FEWEST = 3  # words of a statement; what has fewer has no beginning and no end apart from its middle
+_ADDED = 2  # words in a row that are added; more of them are another thing
+_LEADS = 8  # words of a sentence among which one of the statement shows that it is told of it
+_LEADING = ACTS.determiners | ACTS.pronouns
+_ENDS = frozenset(".;:,()\n")
+_SENTENCES = frozenset(".\n")
+_BREAKS = frozenset(".;:\n()")
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A statement and its place, word by word. `keys` are those under which each of `wanted` may be found."""
+
+    words: Sequence[Token]
+    wanted: Sequence[Token]  # those that say something, each once
+    keys: Sequence[Collection[str]]
+    place: Sequence[Token]
+    text: str  # of the source
+    lost: Collection[Token]  # of `wanted`, what the place has not
+    gone: Collection[Token]  # and the source has nowhere
+
+    @cached_property
+    def said(self) -> list[Token]:
+        """The words of the place that say something."""
+        return [token for token in self.place if token.content]
+
+    @cached_property
+    def theirs(self) -> list[set[str]]:
+        """Their keys."""
+        return [{*token.keys, *token.parts} for token in self.said]
+
+    @cached_property
+    def own(self) -> set[str]:
+        """All keys of the statement."""
+        return set[str]().union(*self.keys)
+
+    def at(self, wanted: int) -> list[int]:
+        """Where the place has this word."""
+        return [i for i, keys in enumerate(self.theirs) if not keys.isdisjoint(self.keys[wanted])]
+
+    def gap(self, one: Token, other: Token) -> str:
+        """What stands between two words of the place."""
+        return self.text[one.end : other.start]
+
+
+def replaced(laid: Compared) -> int:
+    """Missing words in whose stead, between the same neighbours, at the beginning or at the end, the place has others
+    that the statement has not. In the middle a verb by its ending is none of these: most of what is done has more than
+    one word."""
+    count = 0
+    wanted, keys, theirs, lost = laid.wanted, laid.keys, laid.theirs, laid.lost
+    for at in range(1, len(wanted) - 1):
+        if wanted[at] not in lost or wanted[at - 1] in lost or wanted[at + 1] in lost:
+            continue
+        if wanted[at].low.endswith(_VERBAL):
+            continue
+        own = set[str]().union(*keys[max(0, at - _NEAR) : at + _NEAR + 1])
+        count += any(
+            2 <= right - left <= 3 and any(each.isdisjoint(own) for each in theirs[left + 1 : right])
+            for left in laid.at(at - 1)
+            for right in laid.at(at + 1)
+        )
+    return count + _begins_otherwise(laid) + _ends_otherwise(laid)
+
+
+def _begins_otherwise(laid: Compared) -> bool:
+    """Whether the statement begins with a word in whose stead the place has another: "the gateway listens" and "the
+    exporter listens". What only leads to it ("Additionally, …") is no such word."""
+    words, wanted = laid.words, laid.wanted
+    if len(wanted) < _FEWEST or wanted[0] not in laid.lost or wanted[1] in laid.lost:
+        return False
+    at = words.index(wanted[0])
+    bare = at == 0 and not words[0].low.endswith("ly") and wanted[1].shown[:1].islower()
+    if not (bare and words[1].start - words[0].end <= 1) and not (at == 1 and words[0].low in _LEADING):
+        return False
+    return any(
+        there
+        and laid.theirs[there - 1].isdisjoint(laid.own)
+        and _opens_sentence(laid, laid.place.index(laid.said[there - 1]), words[0].low)
+        for there in laid.at(1)
+    )
+
+
+def _opens_sentence(laid: Compared, at: int, leading: str) -> bool:
+    """Whether nothing stands before this word in its sentence but small words that say which one, or the pronoun that
+    leads the statement."""
+    before = at - 1
+    if leading in ACTS.pronouns and not (before >= 0 and laid.place[before].low == leading):
+        return False
+    while before >= 0 and laid.place[before].low in _LEADING:
+        before -= 1
+    return before < 0 or not _SENTENCES.isdisjoint(laid.gap(laid.place[before], laid.place[before + 1]))
+
+
+def _ends_otherwise(laid: Compared) -> bool:
+    """Whether the statement ends with a word in whose stead, behind the same words, the place has another."""
+    wanted = laid.wanted
+    if len(wanted) < _FEWEST or wanted[-1] not in laid.lost or wanted[-2] in laid.lost:
+        return False
+    if wanted[-1].low.endswith(_VERBAL):
+        return False
+    ours = _between(laid.words, wanted[-2], wanted[-1])
+    for there in laid.at(len(wanted) - 2):
+        if there + 1 == len(laid.said) or not laid.theirs[there + 1].isdisjoint(laid.own):
+            continue
+        one, other = laid.said[there], laid.said[there + 1]
+        if _BREAKS.isdisjoint(laid.gap(one, other)) and ours == _between(laid.place, one, other):
+            return True
+    return False
+
+
+def _between(words: Sequence[Token], one: Token, other: Token) -> list[str]:
+    """The small words of relation between two words."""
+    return [w.low for w in words if one.end <= w.start < other.start and w.low in LISTS.relations]
+
+
+def added(laid: Compared) -> bool:
+    """Whether the statement has a word or two that the source has nowhere, and the place nothing in their stead: right
+    before a thing ("a public report"), or behind all that the place says ("is sent by hand")."""
+    wanted = laid.wanted
+    for at in range(1, len(wanted)):
+        first = wanted[at]
+        if first not in laid.gone or wanted[at - 1] in laid.lost or first.low.endswith("ly"):
+            continue
+        last = at
+        while last + 1 < len(wanted) and wanted[last + 1] in laid.gone:
+            last += 1
+        if last - at >= _ADDED:
+            continue
+        if last + 1 == len(wanted):
+            if not first.low.endswith(_VERBAL) and any(_ends(laid, there) for there in laid.at(at - 1)):
+                return True
+        elif wanted[last + 1] not in laid.lost and _describes(laid, at, last):
+            after = laid.at(last + 1)
+            if any(there + 1 in after for there in laid.at(at - 1)):
+                return True
+    return False
+
+
+def _ends(laid: Compared, there: int) -> bool:
+    """Whether the place says no more behind this word, or goes on with what the statement says, too."""
+    if there + 1 == len(laid.said):
+        return True
+    gap = laid.gap(laid.said[there], laid.said[there + 1])
+    return not _ENDS.isdisjoint(gap) or not laid.theirs[there + 1].isdisjoint(laid.own)
+
+
+def _describes(laid: Compared, first: int, last: int) -> bool:
+    """Whether these words belong to what stands around them: behind an article right before a thing, or behind a small
+    word of relation: "the public report", "mail from customers for 30 days"."""
+    words, wanted = laid.words, laid.wanted
+    at, then = words.index(wanted[first]), words.index(wanted[last + 1])
+    small = words[at - 1]
+    if wanted[first].number or small.content:
+        return False
+    next_to = then == at + last - first + 1 and words[then].start <= words[then - 1].end + 1
+    return small.low in LISTS.relations or (next_to and small.low in ACTS.determiners)
+
+
+def left_out(laid: Compared) -> bool:
+    """Whether the place says it of another time, which its sentence begins with ("until 2019"), or "only with" or "only
+    in" something, and the statement has no such word."""
+    lows = {token.low for token in laid.words}
+    if lows.isdisjoint(LISTS.only) and any(
+        one.low == "only" and two.low in LISTS.limiting for one, two in pairwise(laid.place)
+    ):
+        return True
+    before: Token | None = None
+    for at, token in enumerate(laid.place):
+        opens = before is None or not _SENTENCES.isdisjoint(laid.gap(before, token))
+        before = token
+        if opens and token.low in LISTS.fronted and token.low not in lows:
+            led = laid.place[at : at + _LEADS]
+            if any(word.content and not laid.own.isdisjoint(word.keys) for word in led):
+                return True
+    return False

@@ -1,0 +1,76 @@
+"""One word of a statement is another than in the source, is added to it, or is left out."""
+
+from __future__ import annotations
+
+import pytest
+
+from vouchgate.ingest.claims.source import Stance
+from vouchgate.ingest.support.source_text import SourceText
+from vouchgate.ingest.support.stance import stances
+
+
+def why(claim: str, source: str) -> str:
+    """What keeps the source from stating a claim of one statement; empty where it states it."""
+    (held,) = stances(claim, SourceText(source))
+    return "" if held.stance is Stance.STATES else held.why or held.stance.value
+
+
+@pytest.mark.parametrize(
+    ("claim", "source", "because"),
+    [
+        ("The gateway listens on port 8080.", "The exporter listens on port 8080.", "replaced"),
+        ("The billing service listens on port 8080.", "The export service listens on port 8080.", "replaced"),
+        ("Our mail team owns the index.", "The search team owns the index.", "replaced"),
+        ("Releases are made by the platform team.", "Backups are made by the platform team.", "replaced"),
+        ("Reports are sent weekly to auditors.", "Reports are sent weekly to customers.", "replaced"),
+        ("Temperatures are stored in kelvin.", "Temperatures are stored in fahrenheit.", "replaced"),
+        (
+            "The mailer sends a public report to the board.",
+            "The mailer sends a report to the board.",
+            "added",
+        ),
+        ("Reports go out through the cheap mailer.", "Reports go out through the mailer.", "added"),
+        ("The relay keeps mail from guests for 30 days.", "The relay keeps mail for 30 days.", "added"),
+        ("Keys lie in an encrypted volume of the host.", "Keys lie in a volume of the host.", "added"),
+        ("Certificates are renewed every month by hand.", "Certificates are renewed every month.", "added"),
+        ("Deploys on Friday are allowed.", "Deploys on Friday are allowed only with approval.", "left out"),
+        (
+            "The worker reads its jobs from Kestrel.",
+            "Until 2019 the worker read its jobs from Kestrel.",
+            "left out",
+        ),
+        (
+            "The gateway keeps its sessions in Redis.",
+            "Next year the gateway keeps its sessions in Redis.",
+            "left out",
+        ),
+    ],
+)
+def test_one_word_makes_it_another_statement(claim: str, source: str, because: str) -> None:
+    assert why(claim, source) == because
+
+
+@pytest.mark.parametrize(
+    ("claim", "source"),
+    [
+        # What leads to a statement is no subject.
+        ("Additionally, the worker restarts at noon.", "The worker restarts at noon."),
+        ("The cache keeps entries for 60 seconds.", "The cache of the gateway keeps entries for 60 seconds."),
+        ("The service keeps entries for 60 seconds.", "The cache service keeps entries for 60 seconds."),
+        ("Entries are kept for 60 seconds.", "Entries are kept for 60 seconds in the cache of the gateway."),
+        # A name in quotation marks is no thing that is described, and a verb may stand at the end.
+        (
+            "Arguments are written in the form 'Neutral, because'.",
+            "Arguments are written in the 'Neutral, because'.",
+        ),
+        ("Models are placed next to their owner, as decided.", "Models are placed next to their owner."),
+        (
+            "Deploys on Friday are only allowed with approval.",
+            "Deploys on Friday are allowed only with approval.",
+        ),
+        ("Before noon the worker restarts.", "Before noon the worker restarts."),
+        ("In 2019 the worker was moved to Kestrel.", "The worker was moved to Kestrel in 2019."),
+    ],
+)
+def test_the_same_in_other_words_is_stated(claim: str, source: str) -> None:
+    assert why(claim, source) == ""
