@@ -167,7 +167,11 @@ def test_a_stop_counts_at_once_for_an_agent_an_owner_or_all(site: Site, owner: s
     assert admin.post("/v1/stops", json=said).json()["owner_id"] == ""
     is_problem(hers.post("/v1/claims", json=two), 403, "stopped")
     assert reviewer.get("/v1/modes").json()["items"][0]["owner_id"] == owner  # not of agents of all owners
-    admin.post("/v1/stops", json=said | {"stopped": False})
+    admin.post("/v1/stops", json=said | {"stopped": False, "agent": ann.name})  # by name it is the same stop
+    submit(hers, claim("The loft is of pine", "ai_synthesis"), 202)
+    assert reviewer.post("/v1/stops", json=said | {"agent": ann.name}).json()["agent"] == ann.id
+    is_problem(hers.post("/v1/claims", json=two), 403, "stopped")
+    reviewer.post("/v1/stops", json=said | {"stopped": False, "agent": ann.name})
     admin.post("/v1/stops", json={"reason": "fire"})
     try:
         detail = is_problem(second.post("/v1/claims", json=two), 403, "stopped")["detail"]
