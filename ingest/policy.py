@@ -40,6 +40,11 @@ class Limits(Frozen):
     batch_claims: int = Field(ge=1, le=MAX_BATCH_CLAIMS)
     claims_per_minute: int = Field(ge=0)
 
+    @property
+    def most_rows(self) -> int:
+        """How many claims one batch may have: never more than its token may send in a minute."""
+        return min(self.batch_claims, self.claims_per_minute or self.batch_claims)
+
 
 class HeadStart(Frozen):
     """How many days of waiting a reason counts for in the order of the queue; see `ingest.scoring.priority`."""

@@ -384,7 +384,7 @@ def load_settings(environment: Mapping[str, str], **flags: Any) -> Settings:
         return Settings(**{name: value for name, value in flags.items() if value not in (None, (), [])})
     except ValidationError as error:
         problems = [
-            f"{PREFIX}{name.upper()}: {plain_message(item, Settings)}"
+            (f"{PREFIX}{name.upper()}: " if name else "") + plain_message(item, Settings)
             for item in error.errors()
             for name in [".".join(map(str, item["loc"]))]
         ]

@@ -57,7 +57,7 @@ def bearing_on(store: Store, owner_ids: Sequence[str]) -> list[ModeSwitch]:
 @dataclass(frozen=True, slots=True)
 class PutBefore:
     """So many memories that were let through wait for their owner now, and so many went because they would be blocked
-    or are known by now; so many are left. `full`: the queue has no more room."""
+    or are known by now; so many are left. `full`: the queue has no more room for them."""
 
     queued: int
     gone: int
@@ -72,22 +72,29 @@ def review_unvouched(
     waits is retracted: it is stored again once somebody vouches for it."""
     queued = gone = 0
     full = False
+    crowded = frozenset[str]()  # agents that have no place left: what others sent may have one
     requeue = Requeue(owner_id, by, policy, detector, now)
     while not full:
         suffixes = [ids.new_id_suffix(now) for _ in range(_AT_ONCE)]
 
-        def work(connection: Connection, suffixes: list[str] = suffixes) -> tuple[int, int, bool]:
+        def work(
+            connection: Connection, suffixes: list[str] = suffixes, without: frozenset[str] = crowded
+        ) -> tuple[int, int, bool, set[str]]:
             state = owners.lock_owners(connection, [owner_id])[owner_id]
             places = QueueCapacity(connection, lock_total=True)
             queued = gone = 0
-            full = False
-            for act, suffix in zip(
-                unvouched.in_force(connection, owner_id, _AT_ONCE), suffixes, strict=False
-            ):
+            full, crowded = False, set[str]()
+            found = unvouched.in_force(connection, owner_id, _AT_ONCE, without=without)
+            for act, suffix in zip(found, suffixes, strict=False):
+                if act.principal_id in crowded:
+                    continue
                 again = requeue.decide_again(connection, act)
                 if again is not None:
                     reserved = places.reserve(state, policy.queue, act.principal_id, Lane.AGENT)
-                    if full := isinstance(reserved, QueueFull):
+                    if isinstance(reserved, QueueFull) and reserved.which.of_sender:
+                        crowded.add(act.principal_id)
+                        continue
+                    if full := reserved is not None:
                         break
                     requeue.wait(connection, act, suffix, *again, _BECAUSE)
                     queued += 1
@@ -95,11 +102,11 @@ def review_unvouched(
                     gone += 1
                 requeue.retract(connection, act, PUT_BEFORE_ITS_OWNER)
             places.write()
-            return queued, gone, full
+            return queued, gone, full, crowded
 
-        some, others, full = store.writer.run([owner_id], work).result()
-        queued, gone = queued + some, gone + others
-        if not some and not others:
+        some, others, full, more = store.writer.run([owner_id], work).result()
+        queued, gone, crowded = queued + some, gone + others, crowded | more
+        if not (some or others or more):
             break
     with store.read() as connection:
-        return PutBefore(queued, gone, unvouched.count(connection, owner_id), full)
+        return PutBefore(queued, gone, unvouched.count(connection, owner_id), full or bool(crowded))

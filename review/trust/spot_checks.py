@@ -66,8 +66,9 @@ def counts(store: Store, principal: Principal) -> VerdictCounts:
 @dataclass(frozen=True, slots=True)
 class Judged:
     """How often claims of an agent, with a kind of citation or of a publisher (`of`) were right, by the latest verdicts
-    of their owner, and between which shares the true one lies at 95 %."""
+    of one owner, and between which shares the true one lies at 95 %."""
 
+    owner_id: str
     of: str
     name: str
     right: int
@@ -77,14 +78,16 @@ class Judged:
 
 
 def records(store: Store, principal: Principal) -> list[Judged]:
-    """All of whom the reviewer judged anything, agents first, those who were judged most before others."""
+    """All of whom the reviewer judged anything, by owner, agents first, those who were judged most before others."""
     found: list[Judged] = []
     with store.read() as connection:
         for owner_id in sorted(own_owners(principal, Act.READ_REVIEWS)):
             for (of, name), said in sayings.load_records(connection, owner_id).items():
                 low, high = interval(said)
-                found.append(Judged(of, name, said.right, said.wrong, round(low, 3), round(high, 3)))
-    return sorted(found, key=lambda one: (one.of, -one.right - one.wrong, one.name))
+                found.append(
+                    Judged(owner_id, of, name, said.right, said.wrong, round(low, 3), round(high, 3))
+                )
+    return sorted(found, key=lambda one: (one.owner_id, one.of, -one.right - one.wrong, one.name))
 
 
 def answer(
@@ -102,12 +105,10 @@ def answer(
 
     def work(connection: Connection) -> Drawn | NotFound | ApprovalRefused:
         check = spot_checks.get(connection, memory_id, owners=frozenset({owner_id}))
-        if check is None:
+        memory = memories.by_ids(connection, owner_id, [memory_id], now).get(memory_id)
+        if check is None or memory is None:
             return NotFound()
         if check.verdict is not verdict:
-            memory = memories.by_ids(connection, owner_id, [memory_id], now).get(memory_id)
-            if memory is None:
-                return NotFound()
             barred = four_eyes.find_problem(
                 connection, principal, proposer_of(connection, memory), owner_id, policy=policy, now=now
             )
@@ -118,13 +119,13 @@ def answer(
             record.entry(
                 connection, owner_id, _ACTIONS[verdict], memory_id, document, by=principal.id, now=now
             )
-        return _drawn(connection, [check], now)[0]
+        return Drawn(check, memory)
 
     return store.writer.run([owner_id], work).result()
 
 
 def _drawn(connection: Connection, checks: Sequence[SpotCheck], now: datetime) -> list[Drawn]:
-    """With their memories, without those that were erased."""
+    """With their memories."""
     found: dict[str, Memory] = {}
     for owner_id in {check.owner_id for check in checks}:
         wanted = [check.memory_id for check in checks if check.owner_id == owner_id]

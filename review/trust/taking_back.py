@@ -43,7 +43,8 @@ class Then(StrEnum):
 class RulingEnded:
     """The standing ruling counts for nothing any more. So many claims went to the queue (one does not when the same is
     stored or waits already), so many memories were retracted, those that wait now among them, and so many of its acts
-    are left: `full` says that the queue has no more room. Taking the standing ruling back again goes on with them."""
+    are left: `full` says that the queue has no more room for them. Taking the standing ruling back again goes on with
+    them."""
 
     queued: int
     retracted: int
@@ -56,6 +57,7 @@ class _Batch:
     queued: int = 0
     retracted: int = 0
     full: bool = False
+    crowded: set[str] = field(default_factory=set)  # agents that have no place left
     done: list[str] = field(default_factory=list)
 
 
@@ -70,20 +72,23 @@ def take_back(
     if ruling is None:
         return NotFound()
     queued = retracted = 0
+    crowded = frozenset[str]()
     while True:
         suffixes = [ids.new_id_suffix(now) for _ in range(_AT_ONCE)]
-        step = _Step(ruling, then, principal.id, book.policy, book.detector, now, suffixes)
+        step = _Step(ruling, then, principal.id, book.policy, book.detector, now, suffixes, crowded)
         batch = book.store.writer.run([ruling.owner_id], step.work).result()
         queued, retracted = queued + batch.queued, retracted + batch.retracted
-        if not batch.done or batch.full:
+        crowded |= batch.crowded
+        if batch.full or not (batch.done or batch.crowded):
             break
     left = next(did.open for each, did in book.listing(principal) if each.id == ruling_id)
-    return RulingEnded(queued, retracted, left, batch.full)
+    return RulingEnded(queued, retracted, left, batch.full or bool(crowded))
 
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """One transaction of taking a standing ruling back; the suffixes are of the ids that it makes."""
+    """One transaction of taking a standing ruling back, but for what agents sent that are `crowded`; the suffixes are
+    of the ids that it makes."""
 
     ruling: StandingRuling
     then: Then
@@ -92,6 +97,7 @@ class _Step:
     detector: HedgeDetector
     now: datetime
     suffixes: Sequence[str]
+    crowded: frozenset[str]
 
     def work(self, connection: Connection) -> _Batch:
         """Holds the owner's lock."""
@@ -113,14 +119,20 @@ class _Step:
         state = owners.lock_owners(connection, [ruling.owner_id])[ruling.owner_id]
         places = QueueCapacity(connection, lock_total=True)
         stored_only = self.then is Then.RETRACT
-        found = standing_rulings.open_acts(connection, ruling, len(self.suffixes), stored_only=stored_only)
+        found = standing_rulings.open_acts(
+            connection, ruling, len(self.suffixes), stored_only=stored_only, without=self.crowded
+        )
         for act, suffix in zip(found, self.suffixes, strict=False):
+            if act.principal_id in batch.crowded:
+                continue
             if self.then is Then.QUEUE:
                 again = requeue.decide_again(connection, act)
                 if again is not None:
-                    if isinstance(
-                        places.reserve(state, self.policy.queue, act.principal_id, Lane.AGENT), QueueFull
-                    ):
+                    reserved = places.reserve(state, self.policy.queue, act.principal_id, Lane.AGENT)
+                    if isinstance(reserved, QueueFull) and reserved.which.of_sender:
+                        batch.crowded.add(act.principal_id)
+                        continue
+                    if reserved is not None:
                         batch.full = True
                         break
                     did = "rejected" if act.memory_id is None else "stored"

@@ -33,9 +33,9 @@ _DECISION: Table = DecisionRow.metadata.tables["decision"]
 _LOG: Table = LogRow.metadata.tables["log_entry"]
 _PENDING: Table = PendingRow.metadata.tables["pending"]
 _INSERT = insert_into(TABLE)
-_THERE = TABLE.c.content != ""  # what was erased has none; see `storage.erasing`
-_BY_ID = select(TABLE).where(TABLE.c.id == bindparam("wanted"), _THERE)
-_BY_IDS = select(TABLE).where(TABLE.c.owner_id == bindparam("of_owner"), among(TABLE.c.id, "wanted"), _THERE)
+THERE = TABLE.c.content != ""  # what was erased has none; see `storage.erasing`
+_BY_ID = select(TABLE).where(TABLE.c.id == bindparam("wanted"), THERE)
+_BY_IDS = select(TABLE).where(TABLE.c.owner_id == bindparam("of_owner"), among(TABLE.c.id, "wanted"), THERE)
 _LEAVE = update(TABLE).where(
     TABLE.c.owner_id == bindparam("of_owner"),
     TABLE.c.id == bindparam("of_id"),
@@ -396,7 +396,7 @@ def _in_force_at(at: datetime) -> list[ColumnElement[bool]]:
     return [
         TABLE.c.created_at <= at,
         or_(horizon.is_(None), horizon > at),
-        _THERE,
+        THERE,
         ~left.correlate(TABLE).exists(),
     ]
 

@@ -75,6 +75,7 @@ _OPEN_ACTS = (
         _ACTS.c.ruling_id == bindparam("of_ruling"),
         _ACTS.c.settled.is_(False),
         _ACTIVE | _ACTS.c.memory_id.is_(None),
+        decisions.TABLE.c.principal_id.not_in(bindparam("without", expanding=True)),
     )
     .order_by(_ACTS.c.decision_id)
     .limit(bindparam("most"))
@@ -177,12 +178,17 @@ def end(connection: Connection, ruling: StandingRuling, *, by: str, at: datetime
 
 
 def open_acts(
-    connection: Connection, ruling: StandingRuling, most: int, *, stored_only: bool
+    connection: Connection,
+    ruling: StandingRuling,
+    most: int,
+    *,
+    stored_only: bool,
+    without: Collection[str] = (),
 ) -> list[RulingAct]:
     """What a standing ruling did and was not taken back, the oldest first: memories in force and, unless `stored_only`,
-    claims that it rejected."""
+    claims that it rejected; but for what these agents sent."""
     wanted = _OPEN_ACTS.where(_ACTS.c.memory_id.is_not(None)) if stored_only else _OPEN_ACTS
-    asked = {"of_owner": ruling.owner_id, "of_ruling": ruling.id, "most": most}
+    asked = {"of_owner": ruling.owner_id, "of_ruling": ruling.id, "most": most, "without": list(without)}
     return [RulingAct(**row) for row in connection.execute(wanted, asked).mappings()]
 
 

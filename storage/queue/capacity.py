@@ -80,6 +80,11 @@ class QueueLimit(StrEnum):
         """Whether it is one over several owners."""
         return self in (QueueLimit.PER_TOKEN, QueueLimit.TOTAL, QueueLimit.IMPORTS_TOTAL)
 
+    @property
+    def of_sender(self) -> bool:
+        """Whether it is one of a sender, so that what others sent may have room."""
+        return self in (QueueLimit.PER_AGENT, QueueLimit.PER_TOKEN)
+
 
 @dataclass(frozen=True, slots=True)
 class QueueFull:

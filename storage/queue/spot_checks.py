@@ -10,13 +10,14 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import Connection, Table, bindparam, func, select, text, update
+from sqlalchemy import Connection, Table, bindparam, exists, func, select, text, update
 
 from vouchgate.ingest.claims.decision import Label, ValidationResult
 from vouchgate.ingest.claims.waiting import SpotCheck, SpotVerdict
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.scoring.sampling import cited_first, is_sampled, rate_of
+from vouchgate.storage.claims import memories
 from vouchgate.storage.identity.names import valid_name
 from vouchgate.storage.identity.owners import note_said
 from vouchgate.storage.sql import BulkInsert, limited_to
@@ -29,6 +30,10 @@ _ANSWER = (
     update(TABLE)
     .where(TABLE.c.owner_id == bindparam("of_owner"), TABLE.c.memory_id == bindparam("of_memory"))
     .values(verdict=bindparam("says"), decided_at=bindparam("at"), decided_by=bindparam("by"))
+)
+_MEMORY = memories.TABLE
+_REMEMBERED = exists().where(
+    _MEMORY.c.owner_id == TABLE.c.owner_id, _MEMORY.c.id == TABLE.c.memory_id, memories.THERE
 )
 _COUNTS = select(TABLE.c.rule, TABLE.c.verdict, func.count().label("times")).group_by(
     TABLE.c.rule, TABLE.c.verdict
@@ -70,10 +75,11 @@ def search(
     after: str | None,
     limit: int,
 ) -> Sequence[SpotCheck]:
-    """Those of this verdict, the newest memory first; `after` is the memory of the last one of the page before."""
+    """Those of this verdict, but for erased memories, the newest first; `after` is the memory of the last one of the
+    page before."""
     # The condition in words where nothing was said: only so do both databases see that the index fits.
     said = text("verdict IS NULL") if verdict == OPEN else TABLE.c.verdict == verdict.value
-    statement = select(TABLE).where(TABLE.c.owner_id.in_(owners), said)
+    statement = select(TABLE).where(TABLE.c.owner_id.in_(owners), said, _REMEMBERED)
     if after is not None:
         statement = statement.where(TABLE.c.memory_id < after)
     rows = connection.execute(statement.order_by(TABLE.c.memory_id.desc()).limit(limit)).mappings()

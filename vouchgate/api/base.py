@@ -97,12 +97,15 @@ def metrics_of(request: Request) -> Metrics:
     return metrics
 
 
-def limit_rate(request: Request, principal: Principal, claims: int = 1, *, of_records: bool = False) -> None:
-    """Raises 429 with Retry-After when the principal sends more claims, or records, than the policy allows."""
+def limit_rate(
+    request: Request, principal: Principal, claims: int = 1, *, taken: int = 0, of_records: bool = False
+) -> None:
+    """Raises 429 with Retry-After when the principal sends more claims, or records, than the policy allows. `taken` of
+    them were counted before."""
     state, policy = request.app.state, service_of(request).policy
     limit: RateLimit = state.record_rate_limit if of_records else state.rate_limit
     most = policy.records.per_minute if of_records else policy.limits.claims_per_minute
-    seconds = limit.wait(principal.id, claims)
+    seconds = limit.wait(principal.id, claims, taken=taken)
     if seconds > 0:
         raise ProblemError(
             429,

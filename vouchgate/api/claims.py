@@ -282,8 +282,8 @@ async def submit_rows(
     """What each row would have been answered with as a submit of its own, as JSON and in order. Raises ClaimRefused
     and ProblemError for what is wrong with all of them together."""
     gate = service_of(request).gate
-    if len(rows) > gate.policy.limits.batch_claims:
-        raise ClaimRefused("batch_too_large", f"at most {gate.policy.limits.batch_claims} claims a batch")
+    if len(rows) > gate.policy.limits.most_rows:
+        raise ClaimRefused("batch_too_large", f"at most {gate.policy.limits.most_rows} claims a batch")
     gate.examiner.refuse_secret("Idempotency-Key", idempotency_key)
     limit_rate(request, principal, len(rows))
     texts = PreparedTexts()  # rows of a batch often cite one source

@@ -283,7 +283,7 @@ async def _take(request: Request, sent: DocumentIn, principal: Principal) -> tup
     limit_rate(request, principal)
     taken = await service_of(request).documents.take(sent, owner_id)
     if taken.cited:
-        limit_rate(request, principal, len(taken.cited))
+        limit_rate(request, principal, 1 + len(taken.cited), taken=1)
     return owner_id, taken
 
 

@@ -32,8 +32,9 @@ class ModeList(WireOut):
 
 
 class StopIn(Wire):
-    """A stop, or the end of one: of one `agent` (a token's or a person's id), else of all; for the owner that `user_id`
-    names, which a token of one owner may leave out. An admin for any owner stops the whole service without it."""
+    """A stop, or the end of one: of one `agent` (a token's id, or a person's id or name), else of all; for the owner
+    that `user_id` names, which a token of one owner may leave out. An admin for any owner stops the whole service
+    without it."""
 
     stopped: bool = True
     reason: str = Field(min_length=1, max_length=500)
@@ -66,25 +67,26 @@ async def set_stop(
     owner_id = "" if principal.any_owner and sent.user_id is None else owner_for(principal, sent.user_id)
     if not acts.may_stop(principal, owner_id):
         raise ProblemError(403, "owner_not_allowed", "Who rules for an owner stops agents for that owner.")
-    wanted = ModeSwitch(
-        owner_id=owner_id,
-        agent=sent.agent or "",
-        stopped=sent.stopped,
-        reason=sent.reason,
-        by=principal.id,
-        since=datetime.now(UTC),
-    )
 
-    def work() -> None:
-        if wanted.agent:
+    def work() -> ModeSwitch:
+        who = ""
+        if sent.agent:
             with store.read() as connection:
-                persons.member_id(connection, wanted.agent, Role.AGENT)
+                who = persons.member_id(connection, sent.agent, Role.AGENT)
+        wanted = ModeSwitch(
+            owner_id=owner_id,
+            agent=who,
+            stopped=sent.stopped,
+            reason=sent.reason,
+            by=principal.id,
+            since=datetime.now(UTC),
+        )
         acts.switch(store, wanted)
+        return wanted
 
     try:
-        await run_in_threadpool(work)
+        return await run_in_threadpool(work)
     except UnknownOwner as error:
         raise owner_refused(unknown=True) from error
     except ValueError as error:
         raise ProblemError(422, "agent_unknown", str(error)) from error
-    return wanted

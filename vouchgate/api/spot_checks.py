@@ -87,10 +87,14 @@ class JudgedList(WireOut):
 
 
 @router.get("/records", responses=problem_responses())
-def list_records(request: Request, principal: ReviewReader) -> JudgedList:
+def list_records(
+    request: Request,
+    principal: ReviewReader,
+    user_id: Annotated[OwnerId | None, Query()] = None,
+) -> JudgedList:
     """The latest verdicts of the owner, 100 at most for each, with the 95 % interval (Wilson) of the share that is
     right. Nothing that an agent says of itself enters it."""
-    return JudgedList(items=spot_checks.records(service_of(request).store, principal))
+    return JudgedList(items=spot_checks.records(service_of(request).store, narrowed(principal, user_id)))
 
 
 @router.post("/{memory_id}", responses=problem_responses(404, 409, body=True))

@@ -170,7 +170,8 @@ class Importer:
                 raise ImportStopped("the token was revoked or has expired; run it again with one that holds")
             case Halted():
                 await self._drop()
-                raise ImportStopped(f"{answer.sentence} Run it again later, and it goes on where it stopped")
+                why = answer.sentence.removesuffix(".")
+                raise ImportStopped(f"{why}; run it again later, and it goes on where it stopped")
             case OwnerRefused():
                 owner_id = sent.row.claim.owner_id
                 self._bad(

@@ -77,7 +77,8 @@ def _read_token(authorization: str | None) -> str | None:
 
 
 class RateLimit:
-    """A token bucket per principal: `per_minute` claims a minute, all at once if need be.
+    """A token bucket per principal: `per_minute` claims a minute, all at once if need be. What is more than the bucket
+    holds passes when it is full, and what is above is owed: nothing else passes until it is paid off.
 
     With a folder the buckets are files in it, one a principal, which the processes that are given the same
     folder share. Their clock must then be one clock, as the monotonic one of a machine is.
@@ -91,36 +92,42 @@ class RateLimit:
         self._folder = folder
         self._buckets: dict[str, tuple[float, float]] = {}
 
-    def wait(self, principal_id: str, claims: int = 1) -> float:
-        """Takes `claims` from the bucket and returns 0, or takes nothing and returns the seconds to wait.
+    def wait(self, principal_id: str, claims: int = 1, *, taken: int = 0) -> float:
+        """Takes `claims`, of which `taken` were taken before, from the bucket and returns 0, or takes nothing and
+        returns the seconds after which all of them would pass.
 
         Raises OSError when a shared bucket cannot be read or written: the claim is then not let through.
         """
         if not self._per_minute:
             return 0.0
         if self._folder is not None:
-            return self._wait_shared(self._folder / hashlib.sha256(principal_id.encode()).hexdigest(), claims)
-        seconds, self._buckets[principal_id] = self._take(self._buckets.get(principal_id), claims)
+            return self._wait_shared(
+                self._folder / hashlib.sha256(principal_id.encode()).hexdigest(), claims, taken
+            )
+        seconds, self._buckets[principal_id] = self._take(self._buckets.get(principal_id), claims, taken)
         return seconds
 
-    def _wait_shared(self, file: Path, claims: int) -> float:
+    def _wait_shared(self, file: Path, claims: int, taken: int) -> float:
         bucket = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(bucket, fcntl.LOCK_EX)  # for some microseconds; a process that dies lets go of it
             kept = os.pread(bucket, _BUCKET.size, 0)
             level, then = _BUCKET.unpack(kept) if kept else (float(self._per_minute), self._clock())
-            seconds, after = self._take((level, then), claims)
+            seconds, after = self._take((level, then), claims, taken)
             os.pwrite(bucket, _BUCKET.pack(*after), 0)
         finally:
             os.close(bucket)
         return seconds
 
-    def _take(self, bucket: tuple[float, float] | None, claims: int) -> tuple[float, tuple[float, float]]:
-        """The seconds to wait, and the bucket (its level, and the time of it) afterwards."""
+    def _take(
+        self, bucket: tuple[float, float] | None, claims: int, taken: int
+    ) -> tuple[float, tuple[float, float]]:
+        """The seconds to wait, and the bucket (its level, below 0 while something is owed, and the time of it)
+        afterwards."""
         now, full = self._clock(), float(self._per_minute)
         level, then = bucket or (full, now)
         level = min(full, level + max(0.0, now - then) * full / 60)
-        needed = min(float(claims), full)  # a batch larger than the bucket passes when the bucket is full
-        if level < needed:
+        needed = min(float(claims), full)
+        if level < needed - taken:
             return (needed - level) * 60 / full, (level, now)
-        return 0.0, (level - needed, now)
+        return 0.0, (level - (claims - taken), now)

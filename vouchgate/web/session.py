@@ -56,6 +56,8 @@ _SYSTEMS = (
 
 _LONGEST_PATH = 4000  # longer than any page's own, be its search 200 characters of four bytes each
 
+_MOST_TOLD = 10  # modes and stops of which every page says so: an auditor may have a thousand owners
+
 _FORM_OF_OTHERS = (
     "This form is not from a page of yours, or you have signed in again since, or do not rule any more for the owner "
     "whose page it was. Nothing was done. "
@@ -122,32 +124,43 @@ def visitor_of(request: Request) -> Visitor:
     with service_of(request).store.read() as connection:
         found = sessions.find(connection, secret, datetime.now(UTC))
         owners = () if found is None else tuple(sorted(found.principal.owners))
-        stand = modes.in_force(connection, owners)
+        every = found is not None and found.principal.any_owner
+        stand = modes.everything(connection) if every else modes.in_force(connection, owners)
     if found is None:
         raise SignInNeeded
     principal = found.principal
     if principal.role is Role.AUDITOR:
         visitor = Visitor(principal, "", owners, csrf_of(secret, ""), secret, found.proved_at)
-        request.state.visitor = visitor
-        return visitor
-    if not owners:
+    elif not owners:
         raise PageProblem(403, "You rule for no owner at present. Whoever runs the service can change that.")
-    visitor = Visitor(principal, "", owners, "", secret, found.proved_at).of(_chosen(request, owners))
+    else:
+        visitor = Visitor(principal, "", owners, "", secret, found.proved_at).of(_chosen(request, owners))
     request.state.modes = stand
     _show(request, visitor)
     return visitor
 
 
 def _show(request: Request, visitor: Visitor) -> None:
-    """Has the pages that this request leads to be those of the visitor's owner, also one that tells of an error."""
+    """Has the pages that this request leads to be those of the visitor's owner, or of all that an auditor has, also one
+    that tells of an error."""
     request.state.visitor = visitor
-    # Of another owner's, or of an agent that acts for others too, nobody is told here.
+    whose = visitor.owners if visitor.audits else (visitor.owner_id,)
+    every = visitor.audits and visitor.principal.any_owner
+    # Of another owner's, or of an agent that acts for others too, nobody else is told here.
     concerned = [
         one
         for one in request.state.modes
-        if one.owner_id == visitor.owner_id or not (one.owner_id or one.agent)
+        if every or one.owner_id in whose or not (one.owner_id or one.agent)
     ]
-    request.state.standing = [one.sentence for one in concerned if one.matters]
+    told = [
+        one.sentence
+        for one in sorted(concerned, key=lambda one: (bool(one.agent), one.owner_id))
+        if one.matters
+    ]
+    more = len(told) - _MOST_TOLD
+    request.state.standing = told[:_MOST_TOLD] + (
+        [f"And {more} more: GET /v1/modes lists all of them."] if more > 0 else []
+    )
 
 
 def _chosen(request: Request, owners: tuple[str, ...]) -> str:

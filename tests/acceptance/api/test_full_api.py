@@ -106,4 +106,13 @@ def test_a_token_has_a_rate(site: Site) -> None:
         assert 1 <= int(slow.headers["Retry-After"]) <= 61
     assert site.events(owner) == before
     assert agent.get("/v1/memories").status_code == 200
+    second = site.agent(owner)
+    is_problem(second.post("/v1/claims/batch", json={"claims": [*rows, rows[0]]}), 422, "batch_too_large")
+    # As many sources as a minute's worth, and more: such a document is checked, and what is above is owed.
+    cites = "".join(f"Cart {number} is blue (ADR-{number}).\n\n" for number in range(1, PER_MINUTE + 6))
+    assert second.post("/v1/documents/check", json={"content": cites}).status_code == 200
+    for path, most in (("/v1/claims", 7), ("/v1/documents/check", 7)):
+        slow = second.post(path, json=rows[0] if path == "/v1/claims" else {"content": cites})
+        is_problem(slow, 429, "rate_limited")
+        assert (most - 1) * 60 / PER_MINUTE < int(slow.headers["Retry-After"]) <= most * 60 / PER_MINUTE + 1
     assert submit(site.agent(owner), claim("Carts are blue"), 201).rule == "trusted_source"

@@ -102,6 +102,21 @@ def test_what_is_let_through_while_the_gate_observes_counts_for_nothing(site: Si
     assert {"mode.set"} <= set(site.actions(owner))
 
 
+@pytest.mark.on("sqlite")
+def test_an_agent_without_places_keeps_what_others_sent_from_no_queue(site: Site, owner: str) -> None:
+    one, other = site.agent(owner), site.agent(owner)
+    with in_mode(site, owner, Mode.OBSERVE):
+        for content in ("The barn is of brick", "A loom stands in the attic", "Wool is dyed in May"):
+            submit(one, claim(content, "ai_synthesis"), 202)
+        submit(other, claim("The orchard has nine pear trees", "ai_synthesis"), 202)
+    small, now = built_in(per_agent=2), datetime.now(UTC)
+    site.store.save_policy(small, now)
+    detector = HedgeDetector(small.lexicon)
+    done = modes.review_unvouched(site.store, owner, policy=small, detector=detector, by="op", now=now)
+    assert (done.queued, done.gone, done.left, done.full) == (3, 0, 1, True)
+    is_clean(site, owner)
+
+
 def test_nothing_of_an_owner_is_written_while_it_is_read_only(site: Site, owner: str) -> None:
     agent, reviewer, other = site.agent(owner), site.reviewer(owner), site.owner()
     memory_id, item_id = store(agent, "The door is oak"), queue(agent, "The door is two metres high")
@@ -167,7 +182,11 @@ def test_a_stop_counts_at_once_for_an_agent_an_owner_or_all(site: Site, owner: s
     assert admin.post("/v1/stops", json=said).json()["owner_id"] == ""
     is_problem(hers.post("/v1/claims", json=two), 403, "stopped")
     assert reviewer.get("/v1/modes").json()["items"][0]["owner_id"] == owner  # not of agents of all owners
-    admin.post("/v1/stops", json=said | {"stopped": False})
+    admin.post("/v1/stops", json=said | {"stopped": False, "agent": ann.name})  # by name it is the same stop
+    submit(hers, claim("The loft is of pine", "ai_synthesis"), 202)
+    assert reviewer.post("/v1/stops", json=said | {"agent": ann.name}).json()["agent"] == ann.id
+    is_problem(hers.post("/v1/claims", json=two), 403, "stopped")
+    reviewer.post("/v1/stops", json=said | {"stopped": False, "agent": ann.name})
     admin.post("/v1/stops", json={"reason": "fire"})
     try:
         detail = is_problem(second.post("/v1/claims", json=two), 403, "stopped")["detail"]

@@ -55,7 +55,15 @@ def test_an_admin_says_who_reviews_and_it_counts_at_once(site: Site) -> None:
     assert admin.post("/v1/members", json=given).json() == {"changed": False}
     both = reviewer.get("/v1/reviews").json()["items"]
     assert {one["id"] for one in both} == set(items.values())
-    for path in ("/v1/reviews", "/v1/gaps", "/v1/spot-checks", "/v1/publishers", "/v1/members"):
+    reads = (
+        "/v1/reviews",
+        "/v1/gaps",
+        "/v1/spot-checks",
+        "/v1/spot-checks/records",
+        "/v1/publishers",
+        "/v1/members",
+    )
+    for path in reads:
         assert reviewer.get(path, params={"user_id": second}).status_code == 200, path
     narrowed = reviewer.get("/v1/reviews", params={"user_id": second}).json()["items"]
     assert [one["id"] for one in narrowed] == [items[second]]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 from playwright.sync_api import Route
 from sqlalchemy import Connection, update
@@ -10,7 +12,9 @@ from tests.acceptance.site import Site, claim, is_problem, queue, submit
 from tests.browser import Chromium, is_for_everybody, sign_in_with
 from tests.running.patience import until
 from tests.visiting import Browser, is_page
+from vouchgate.ingest.claims.modes import Mode, ModeSwitch
 from vouchgate.ingest.claims.people import Role
+from vouchgate.review.trust import modes
 from vouchgate.storage.claims import decisions
 
 NARROW = (320, 640)  # WCAG 2.2, 1.4.10
@@ -26,6 +30,14 @@ def audits(site: Site, *owners: str) -> Browser:
 
 def told(browser: Browser, path: str, status: int = 200, **query: str) -> str:
     return is_page(browser.client.get(path, params=query), status)
+
+
+def observe(site: Site, owner: str, mode: Mode = Mode.OBSERVE) -> str:
+    """The gate only observes for an owner, or is in another mode; what the pages say of it."""
+    now = datetime.now(UTC)
+    switch = ModeSwitch(owner_id=owner, agent="", mode=mode, reason="a trial", by="op", since=now)
+    modes.switch(site.store, switch)
+    return switch.sentence
 
 
 def test_an_auditor_finds_a_claim_by_anything_and_reads_all_of_it_and_nothing_of_others(site: Site) -> None:
@@ -94,6 +106,13 @@ def test_the_log_has_what_auditors_read_and_they_can_do_nothing(site: Site) -> N
     told(reviewing, "/review/audit", 403)
 
     everything = audits(site)
+    why = observe(site, owner)
+    for auditor in (browser, everything):
+        for path in ("/review/audit", f"/review/audit/{decision.decision_id}", "/review/sessions"):
+            assert why in told(auditor, path)
+    assert why not in told(audits(site, site.owner()), "/review/audit")
+    observe(site, owner, Mode.ENFORCE)
+    assert why not in told(browser, "/review/audit")
     told(everything, f"/review/audit/{decision.decision_id}")
     caller = site.auditor(owner)
     assert caller.get(f"/v1/decisions/{decision.decision_id}").status_code == 200

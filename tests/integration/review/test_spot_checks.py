@@ -22,6 +22,7 @@ from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.scoring.sampling import is_sampled
 from vouchgate.review.answers import Approved, NotFound
+from vouchgate.review.ending.erasing import BY_OPERATOR, Erased, Erasing
 from vouchgate.review.trust import spot_checks
 from vouchgate.review.trust.spot_checks import Drawn
 from vouchgate.service import Service, open_service
@@ -118,6 +119,21 @@ def test_an_answer_is_logged_counted_and_can_be_changed(store: Store) -> None:
     entries = [(entry.action, entry.subject_id, entry.actor) for entry in history(store)[2:]]
     said = (Action.SPOT_CHECK_RIGHT, Action.SPOT_CHECK_WRONG)
     assert entries == [(action, first, "reviewer-rita") for action in said]
+
+
+def test_what_was_erased_ends_no_page_and_cannot_be_answered(store: Store, tmp_path: Path) -> None:
+    texts = ("The lamp is red.", "A door is oak.", "Wool is dyed in May.")
+    oldest, *newer = sorted(str(send(store, text).answer.memory_id) for text in texts)
+    wrong = SpotVerdict.WRONG
+    for each in (oldest, *newer):
+        spot_checks.answer(store, reviewer(), each, wrong, NOW, policy=policy())
+    erasing = Erasing(store, policy(), path=tmp_path / "list.jsonl")
+    gone = erasing.erase(["ann"], newer, "GDPR Art. 17", BY_OPERATOR, NOW)
+    assert isinstance(gone, Erased)
+    page = spot_checks.search(store, reviewer(), NOW, verdict=wrong, limit=1)
+    assert [one.memory.id for one in page] == [oldest]
+    again = spot_checks.answer(store, reviewer(), newer[0], wrong, NOW, policy=policy())
+    assert again == NotFound()
 
 
 def test_nobody_but_its_owner_sees_or_answers(store: Store) -> None:

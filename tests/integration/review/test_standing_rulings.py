@@ -313,10 +313,15 @@ def test_what_a_standing_ruling_rejected_waits_once_and_a_full_queue_takes_the_r
     made = ruling(store, RulingVerdict.REJECT, agent=None)
     for number in (1, 2, 3, 1, 1):
         assert send(store, ticket(number)).rule == "standing_ruling"
-    small = policy(per_owner=2)
-    first = take_back(store, made, Then.QUEUE, small)
-    assert (first.queued, first.retracted, first.full) == (2, 0, True)
-    assert 1 <= first.left <= 3  # in whatever order they came
+    for number in (4, 5, 6):
+        assert send(store, ticket(number), agent="agent-2").rule == "standing_ruling"
+    # An agent that has all its places keeps what another sent from none.
+    first = take_back(store, made, Then.QUEUE, policy(per_owner=9, per_agent=2))
+    assert (first.queued, first.retracted, first.full) == (4, 0, True)
+    assert 2 <= first.left <= 4  # in whatever order they came
+    second = take_back(store, made, Then.QUEUE, policy(per_owner=5))
+    assert (second.queued, second.full) == (1, True)
+    assert 1 <= second.left <= 3
     again = take_back(store, made, Then.QUEUE)
     assert (again.queued, again.full, again.left) == (1, False, 0)
     assert_consistent(store)

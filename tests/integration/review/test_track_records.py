@@ -109,8 +109,11 @@ def test_what_is_spoken_of_is_stored_only_while_its_agent_is_shown_to_be_right(
         assert send(here, 6).tier == "tier_1"  # three of four
         for each in (*first, stored, after, again):
             assert same_again(here, each)
-        found = {(one.of, one.name): (one.right, one.wrong) for one in spot_checks.records(store, reviewer())}
-        assert found == {("agent", "agent-1"): (3, 1), ("kind", "adr"): (1, 0)}
+        found = {
+            (one.owner_id, one.of, one.name): (one.right, one.wrong)
+            for one in spot_checks.records(store, reviewer())
+        }
+        assert found == {("ann", "agent", "agent-1"): (3, 1), ("ann", "kind", "adr"): (1, 0)}
         assert spot_checks.records(store, reviewer("bob")) == []
         behind = reviewer().model_copy(update={"id": "agent-1"})
         barred = spot_checks.answer(

@@ -98,7 +98,7 @@ def review_unvouched(
         f"{done.queued:,} wait for {owner} now, {done.gone:,} would be blocked or are known and are retracted."
     )
     if done.left:
-        why = "the queue has no more room" if done.full else "more came meanwhile"
+        why = "the queue has no more room for them" if done.full else "more came meanwhile"
         say(f"{done.left:,} are left: {why}. Run it again later.")
 
 

@@ -158,7 +158,8 @@ def send(asked: ImportRequest, settings: Settings) -> int:
             runner.run(importer.run(batches, interrupt))
         except ImportStopped as error:
             stopped = str(error)
-    _show(importer.tally)
+    if importer.tally.rows or not (stopped or interrupt.heard):
+        _show(importer.tally)
     if stopped is not None:
         raise Failure(stopped)
     if interrupt.heard:
@@ -193,7 +194,7 @@ def send_to(url: str, asked: ImportRequest, settings: Settings, *, after: int) -
             importer.run(rows, interrupt, after=after, limit=asked.limit)
         except (ImportStopped, Unreadable) as error:
             stopped = str(error)
-    if importer.tally.rows or stopped is None:
+    if importer.tally.rows or not (stopped or interrupt.heard):
         _show(importer.tally)
     left = None if asked.limit is None else asked.limit - (importer.done - after)
     if stopped is not None or interrupt.heard:

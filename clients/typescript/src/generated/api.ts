@@ -1854,7 +1854,8 @@ export interface components {
         Stance: "states" | "refutes" | "speaks" | "silent" | "unknown";
         /**
          * Standing
-         * @description What a source that was found is worth as support. Only IN_FORCE supports a claim.
+         * @description What a source that was found is worth as support. Only IN_FORCE supports a claim, but for one on where the source
+         *     stands (`Found.tells_its_end`).
          * @enum {string}
          */
         Standing: "in_force" | "proposed" | "superseded" | "rejected" | "deprecated" | "reverted" | "detached" | "not_merged" | "memory" | "hint" | "ambiguous";
