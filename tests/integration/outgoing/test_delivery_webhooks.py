@@ -28,17 +28,18 @@ from tests.conftest import THRESHOLD
 from tests.delivering import SECOND, all_of, ask, put, states
 from tests.hostile import LOOPBACK
 from tests.rechecking import Clock
-from tests.reviews import history, memory, queue_of, reviewer, stored
+from tests.reviews import history, memory, queue_of, reviewer, set_mode, stored
 from tests.running.processes import FORKED
 from tests.running.racers import Report, race
 from tests.web import Answer, Asked, WebServer, web_server
 from tests.webhooking import READY, queue
 from vouchgate.cli.app import run
 from vouchgate.ingest.claims.log import Action
+from vouchgate.ingest.claims.modes import Mode
 from vouchgate.ingest.net.client import Outbound
 from vouchgate.review.answers import Approved, Undone
 from vouchgate.storage.log import chain as log
-from vouchgate.storage.outgoing import webhooks
+from vouchgate.storage.outgoing import streams, webhooks
 from vouchgate.storage.outgoing.deliveries import LEASE, WAITS
 from vouchgate.storage.outgoing.webhooks import OF_MEMORIES, Event, Webhook
 from vouchgate.storage.store import Store
@@ -230,6 +231,20 @@ def test_nothing_of_one_owner_goes_to_another(desk: Desk) -> None:
     assert desk.work() == {SendResult.TOLD: 2}
     assert desk.got() == [("memory.stored", mine.id)]
     assert desk.got("/other") == [("memory.stored", theirs.id)]
+
+
+def test_what_is_read_only_waits_and_keeps_nobody_s_waiting(desk: Desk) -> None:
+    desk.sink()
+    desk.sink("bob", "/other")
+    mine, theirs = put(desk.store, 1), put(desk.store, 2, owner_id="bob")
+    set_mode(desk.store, "ann", Mode.READ_ONLY)
+    assert desk.work(SOON) == {SendResult.TOLD: 1}
+    assert desk.got("/other") == [("memory.stored", theirs)]
+    with desk.store.read() as connection:
+        assert streams.webhooks_next_due(connection) is None  # or it would look without a pause
+    set_mode(desk.store, "ann", Mode.ENFORCE)
+    desk.work(SOON)
+    assert desk.got() == [("memory.stored", mine)]
 
 
 # --- what fails
