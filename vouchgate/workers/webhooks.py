@@ -287,11 +287,14 @@ class Webhooks:
         return []
 
     async def _send_memories(self, batch: Batch, begun_at: datetime) -> list[SendResult]:
-        """One try of each, up to the first that is to be tried again."""
+        """One try of each, up to the first that is to be tried again. What was erased or went out of force since the
+        lease is not sent; the next lease is of what is left."""
         begun, results = time.monotonic(), list[SendResult]()
         for handed in batch.handed:
             at = begun_at + timedelta(seconds=time.monotonic() - begun)
             record = handed.record
+            if not await self._is_needed(handed, at):
+                break
             outcome = await self._post(batch.to, record.id, memory_message(handed), at)
             verdict = decide_retry(outcome, record.id, record.attempts, at, deliveries.WAITS)
             note = partial(_note_memory, handed=handed, at=at)
@@ -299,6 +302,21 @@ class Webhooks:
             if results[-1] not in (SendResult.TOLD, SendResult.GIVEN_UP):
                 break
         return results
+
+    async def _is_needed(self, handed: LeasedDelivery, at: datetime) -> bool:
+        """Whether it is still to be sent. If not, or if that cannot be found out, the lease is over."""
+
+        def look() -> bool:
+            with self._store.read() as connection:
+                return deliveries.is_needed(connection, handed, at)
+
+        try:
+            if await asyncio.to_thread(look):
+                return True
+            await write(self._store, [handed.record.owner_id], partial(_give_back, handed=handed, at=at))
+        except Exception:  # it comes again when the lease ends
+            log.exception("delivery %s could not be looked at again before it was sent", handed.record.id)
+        return False
 
     async def _noted(
         self, to: Endpoint, verdict: RetryDecision, owner_ids: Sequence[str], note: Callable[..., bool]
@@ -359,11 +377,19 @@ def _note_memory(
     connection: Connection, handed: LeasedDelivery, verdict: RetryDecision, at: datetime
 ) -> bool:
     if verdict.result is SendResult.TOLD:
-        return deliveries.mark_done(connection, handed.record, handed.lease, at)
-    error, attempts, due_at = verdict.error, verdict.attempts, verdict.due_at
-    return deliveries.mark_failed(
-        connection, handed.record, handed.lease, at, error=error, attempts=attempts, due_at=due_at
-    )
+        noted = deliveries.mark_done(connection, handed.record, handed.lease, at)
+    else:
+        error, attempts, due_at = verdict.error, verdict.attempts, verdict.due_at
+        noted = deliveries.mark_failed(
+            connection, handed.record, handed.lease, at, error=error, attempts=attempts, due_at=due_at
+        )
+    if not noted:
+        _give_back(connection, handed, at)
+    return noted
+
+
+def _give_back(connection: Connection, handed: LeasedDelivery, at: datetime) -> None:
+    deliveries.release(connection, handed.record, handed.lease, at)
 
 
 def _since(hook: Webhook) -> datetime:

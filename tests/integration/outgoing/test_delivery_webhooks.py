@@ -23,7 +23,7 @@ from standardwebhooks import WebhookVerificationError
 
 from tests.acceptance.site import open_site
 from tests.acceptance.site import store as store_over_http
-from tests.claims import NOW
+from tests.claims import NOW, policy
 from tests.conftest import THRESHOLD
 from tests.delivering import SECOND, all_of, ask, put, states
 from tests.hostile import LOOPBACK
@@ -38,9 +38,10 @@ from vouchgate.ingest.claims.log import Action
 from vouchgate.ingest.claims.modes import Mode
 from vouchgate.ingest.net.client import Outbound
 from vouchgate.review.answers import Approved, Undone
+from vouchgate.review.ending.erasing import Erased, Erasing
 from vouchgate.storage.log import chain as log
 from vouchgate.storage.outgoing import streams, webhooks
-from vouchgate.storage.outgoing.deliveries import LEASE, WAITS
+from vouchgate.storage.outgoing.deliveries import LEASE, WAITS, DeliveryState
 from vouchgate.storage.outgoing.webhooks import OF_MEMORIES, Event, Webhook
 from vouchgate.storage.store import Store
 from vouchgate.workers.webhooks import SendResult, Webhooks
@@ -165,6 +166,33 @@ def test_what_goes_out_of_force_is_told_by_its_id_alone(either: Desk) -> None:
     assert isinstance(queue.undo(reviewer(), item, version=2, now=SOON), Undone)
     assert either.work(SOON + SECOND) == {SendResult.TOLD: 2}
     assert sorted(either.got()[3:]) == [("memory.removed", new), ("memory.stored", old.id)]
+
+
+def test_what_is_erased_or_withdrawn_while_others_are_sent_is_not_sent(desk: Desk, tmp_path: Path) -> None:
+    """Nor does what comes after it wait for the lease to end."""
+    hook, _ = desk.sink()
+    erasing = Erasing(desk.store, policy(), path=tmp_path / "list.jsonl")
+    ids = [put(desk.store, number, sink="else") for number in range(6)]
+    erased = list[object]()
+
+    def meanwhile(asked: Asked) -> Answer:
+        said = json.loads(asked.body)
+        told = said["data"]["id"] if said["type"] == "memory.stored" else ""
+        if told == ids[0]:
+            erased.append(erasing.by_owner(reviewer(), [ids[1]], "request 4711", NOW))
+            queue_of(desk.store).retract(reviewer(), ids[2], reason="no", now=NOW)
+        if told == ids[4]:  # this one itself
+            erased.append(erasing.by_owner(reviewer(), [ids[4]], "request 4711", NOW))
+        return Answer()
+
+    desk.site.routes[PATH] = meanwhile
+    for number in range(1, 5):
+        desk.work(SOON + number * SECOND)
+    stored_ids = [one for kind, one in desk.got() if kind == "memory.stored"]
+    assert stored_ids == [ids[0], ids[3], ids[4], ids[5]]
+    assert [type(one) for one in erased] == [Erased, Erased], erased
+    assert desk.got().index(("memory.removed", ids[4])) > desk.got().index(("memory.stored", ids[4]))
+    assert all_of(desk.store, sink=hook.id, state=DeliveryState.WAITING) == []
 
 
 def test_a_memory_that_ends_by_itself_is_told_too(desk: Desk) -> None:
