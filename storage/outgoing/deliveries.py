@@ -65,6 +65,9 @@ _LEASE_HEAD = (
     .values(due_at=bindparam("until"), lease=bindparam("name"))
     .returning(TABLE)
 )
+_TRY_NOW = _SET.where(
+    TABLE.c.seq == _HEAD_SEQ, TABLE.c.lease.is_(None), TABLE.c.due_at > bindparam("now")
+).values(due_at=bindparam("now"), attempts=0)
 _SKIP = _SET.where(among(TABLE.c.seq, "seqs")).values(
     state="skipped", lease=None, last_error=bindparam("why")
 )
@@ -335,6 +338,13 @@ def put_back(connection: Connection, record: DeliveryRecord, now: datetime) -> b
         due_at, name = head.due_at, head.lease
     values = {"of_owner": record.owner_id, "of_seq": record.seq, "next_due": due_at, "of_lease": name}
     return connection.execute(_RETRY, values).rowcount == 1
+
+
+def try_now(connection: Connection, owner_id: str, sink: str, now: datetime) -> bool:
+    """Has a stream that waits for the next try of its head go on at once, with the tries of a new one. False when it
+    does not wait."""
+    asked = {"of_owner": owner_id, "of_sink": sink, "now": now}
+    return connection.execute(_TRY_NOW, asked).rowcount == 1
 
 
 def drop(connection: Connection, record: DeliveryRecord, why: str, now: datetime) -> None:

@@ -331,6 +331,24 @@ def test_a_receiver_may_ask_for_more_time(desk: Desk) -> None:
     assert due >= NOW + timedelta(seconds=599)
 
 
+def test_what_waits_for_its_next_try_is_resumed(
+    desk: Desk, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hook, _ = desk.sink()
+    ids = [put(desk.store, number, sink="else") for number in range(2)]
+    desk.site.routes[PATH] = Answer(status=503, headers={"Retry-After": "600"})
+    desk.work(NOW)
+    desk.site.routes[PATH] = Answer()
+    assert desk.work(SOON) == {}
+    assert webhooks.resume(desk.store, hook.id, SOON)
+    assert all_of(desk.store, sink=hook.id)[0].attempts == 0
+    assert desk.work(SOON) == {SendResult.TOLD: 2}
+    assert desk.got() == [("memory.stored", one) for one in (ids[0], *ids)]
+    database = ("--database-url", f"sqlite:///{tmp_path / 'vouchgate.db'}")
+    assert run(["webhook", "resume", hook.id, *database]) == 0
+    assert "Nothing for webhook" in capsys.readouterr().err
+
+
 def test_a_host_that_wants_a_pause_gets_it(desk: Desk) -> None:
     """Of two owners with one receiver, only the first one's delivery is a try."""
     desk.site.routes[PATH] = Answer(status=429, headers={"Retry-After": "600"})
