@@ -53,7 +53,7 @@ class SendResult(StrEnum):
 
     TOLD = "told"
     FAILED = "failed"  # it is tried again
-    NOT_SENT = "not_sent"  # the host wants no requests at the moment; that is no try
+    NOT_SENT = "not_sent"  # its URL wants no requests at the moment; that is no try
     GIVEN_UP = "given_up"  # the last try failed, or the receiver says that it is gone
     LOST = "lost"  # the lease ended first, or the webhook is gone: nothing was noted
 
@@ -168,7 +168,8 @@ class Webhooks:
         """`outbound` None: nothing is sent, because the service is offline. `page` is the address of the review page
         for people, if it is known."""
         self._store = store
-        self._outbound = outbound
+        # Many owners may have theirs at one host: a pause that the receiver of one asks for is not the others'.
+        self._outbound = None if outbound is None else outbound.limited_by_url()
         self._page = page
         self._clock = clock
         self.messages = Job(

@@ -349,22 +349,24 @@ def test_what_waits_for_its_next_try_is_resumed(
     assert "Nothing for webhook" in capsys.readouterr().err
 
 
-def test_a_host_that_wants_a_pause_gets_it(desk: Desk) -> None:
-    """Of two owners with one receiver, only the first one's delivery is a try."""
+def test_a_receiver_that_wants_a_pause_gets_it_and_others_at_its_host_go_on(desk: Desk) -> None:
+    """Of two owners with one receiver, only the first one's delivery is a try; a third has another URL there."""
     desk.site.routes[PATH] = Answer(status=429, headers={"Retry-After": "600"})
     for owner_id in ("ann", "bob"):
         desk.sink(owner_id)
+    desk.sink("cid", "/other")
     stored(desk.store, "Ann has a mare")
 
     async def both() -> list[Counter[SendResult]]:
         worker = desk.worker()
         first = await worker.memories.run_once(NOW)
         await asyncio.to_thread(stored, desk.store, "Bob has a mule", owner_id="bob")
+        await asyncio.to_thread(stored, desk.store, "Cid has a goat", owner_id="cid")
         return [first, await worker.memories.run_once(SOON)]
 
-    assert asyncio.run(both()) == [{SendResult.FAILED: 1}, {SendResult.NOT_SENT: 1}]
-    assert len(desk.site.asked) == 1
-    mine, theirs = all_of(desk.store, None)
+    assert asyncio.run(both()) == [{SendResult.FAILED: 1}, {SendResult.NOT_SENT: 1, SendResult.TOLD: 1}]
+    assert desk.site.paths() == [f"POST {PATH}", "POST /other"]
+    mine, theirs = all_of(desk.store, frozenset({"ann", "bob"}))
     assert (mine.attempts, theirs.attempts) == (1, 0)
     for record in (mine, theirs):
         assert record.due_at is not None
