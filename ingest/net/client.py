@@ -143,6 +143,12 @@ class Outbound:
         other._by_url = True
         return other
 
+    async def end_pause(self, url: str) -> None:
+        """Has what is at this URL asked again at once, whatever pause it asked for: somebody says so."""
+        place = parse_url(url)
+        if isinstance(place, Target):
+            await self._hosts.hold(self._limited_as(place), 0.0)
+
     async def fetch(
         self,
         url: str,

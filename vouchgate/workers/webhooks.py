@@ -267,9 +267,8 @@ class Webhooks:
 
     async def _tell(self, message: Message, at: datetime) -> list[SendResult]:
         """One try."""
-        verdict = decide_retry(
-            await self._post(message.to, message.id, message.body, at), message.id, message.attempts, at
-        )
+        outcome = await self._post(message.to, message.id, message.body, at, resumed=message.resumed)
+        verdict = decide_retry(outcome, message.id, message.attempts, at)
         return [await self._noted(message.to, verdict, (), partial(_note_message, message=message, at=at))]
 
     async def _lease_memories(self, now: datetime, room: int) -> list[Batch]:
@@ -296,7 +295,8 @@ class Webhooks:
             record = handed.record
             if not await self._is_needed(handed, at):
                 break
-            outcome = await self._post(batch.to, record.id, memory_message(handed), at)
+            resumed = record.last_error is not None and record.attempts == 0
+            outcome = await self._post(batch.to, record.id, memory_message(handed), at, resumed=resumed)
             verdict = decide_retry(outcome, record.id, record.attempts, at, deliveries.WAITS)
             note = partial(_note_memory, handed=handed, at=at)
             results.append(await self._noted(batch.to, verdict, [record.owner_id], note))
@@ -332,9 +332,13 @@ class Webhooks:
             noted = False
         return verdict.result if noted else SendResult.LOST
 
-    async def _post(self, to: Endpoint, message_id: str, body: str, at: datetime) -> FetchOutcome:
+    async def _post(
+        self, to: Endpoint, message_id: str, body: str, at: datetime, *, resumed: bool = False
+    ) -> FetchOutcome:
         if self._outbound is None:
             return FetchFailed("offline", "offline: nothing is sent", to.url)
+        if resumed:
+            await self._outbound.end_pause(to.url)
         return await self._outbound.fetch(
             to.url,
             method="POST",

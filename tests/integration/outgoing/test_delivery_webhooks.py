@@ -336,13 +336,18 @@ def test_what_waits_for_its_next_try_is_resumed(
 ) -> None:
     hook, _ = desk.sink()
     ids = [put(desk.store, number, sink="else") for number in range(2)]
-    desk.site.routes[PATH] = Answer(status=503, headers={"Retry-After": "600"})
-    desk.work(NOW)
-    desk.site.routes[PATH] = Answer()
-    assert desk.work(SOON) == {}
-    assert webhooks.resume(desk.store, hook.id, SOON)
-    assert all_of(desk.store, sink=hook.id)[0].attempts == 0
-    assert desk.work(SOON) == {SendResult.TOLD: 2}
+
+    async def rounds() -> list[Counter[SendResult]]:
+        worker = desk.worker()  # one process, which knows of the pause
+        desk.site.routes[PATH] = Answer(status=503, headers={"Retry-After": "600"})
+        made = [await worker.memories.run_once(NOW)]
+        desk.site.routes[PATH] = Answer()
+        made.append(await worker.memories.run_once(SOON))
+        assert await asyncio.to_thread(webhooks.resume, desk.store, hook.id, SOON)
+        assert all_of(desk.store, sink=hook.id)[0].attempts == 0
+        return [*made, await worker.memories.run_once(SOON)]
+
+    assert asyncio.run(rounds()) == [{SendResult.FAILED: 1}, {}, {SendResult.TOLD: 2}]
     assert desk.got() == [("memory.stored", one) for one in (ids[0], *ids)]
     database = ("--database-url", f"sqlite:///{tmp_path / 'vouchgate.db'}")
     assert run(["webhook", "resume", hook.id, *database]) == 0
