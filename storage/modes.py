@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, func, or_, select
+from sqlalchemy import ColumnElement, Connection, func, literal, or_, select
 
 from vouchgate.ingest.claims.log import Action
 from vouchgate.ingest.claims.modes import Mode, ModeSwitch, bearing
@@ -98,15 +98,22 @@ def refuse_read_only(connection: Connection, owner_ids: Collection[str]) -> None
     """Raises ReadOnly when nothing may be written for one of these owners."""
     stand = in_force(connection, owner_ids) if owner_ids else ()
     for owner_id in owner_ids if stand else ():
-        switch = bearing(stand, owner_id, ()).halted_by
-        if switch is not None and switch.mode is Mode.READ_ONLY:
-            raise ReadOnly(switch.sentence)
+        found = bearing(stand, owner_id)
+        if found.by is not None and found.mode is Mode.READ_ONLY:  # whether there is a stop, too, or not
+            raise ReadOnly(found.by.sentence)
 
 
-def read_only(connection: Connection) -> set[str]:
-    """The owners for whom nothing is written; SERVICE_OWNER among them is all."""
-    switches = everything(connection)
-    return {one.owner_id for one in switches if one.mode is Mode.READ_ONLY and not one.agent}
+def read_only(connection: Connection) -> dict[str, set[str]]:
+    """The owners for whom nothing is written, as the parameter of `writable`; SERVICE_OWNER among them is all."""
+    found = switches.in_force(connection, Kind.MODE)
+    of_owners = {one.owner_id for one in found if not one.subject and one.about["mode"] == Mode.READ_ONLY}
+    return {"read_only": of_owners}
+
+
+def writable(owner_id: ColumnElement[str]) -> ColumnElement[bool]:
+    """Whether something may be written for this owner of a row, of which `read_only` is asked: what is due of any other
+    waits, and keeps nobody's waiting."""
+    return ~or_(among(owner_id, "read_only"), among(literal(SERVICE_OWNER), "read_only"))
 
 
 def put(connection: Connection, switch: ModeSwitch) -> ModeSwitch:

@@ -13,9 +13,11 @@ from tests.claims import NOW, examined, policy, submission_of
 from vouchgate.ingest.claims.claim import Source
 from vouchgate.ingest.claims.log import LogEntry
 from vouchgate.ingest.claims.memory import Memory, MemoryStatus
+from vouchgate.ingest.claims.modes import Mode, ModeSwitch
 from vouchgate.ingest.claims.people import Principal, Role
 from vouchgate.ingest.claims.waiting import PendingMemory
 from vouchgate.review.queue import ReviewQueue
+from vouchgate.review.trust import modes
 from vouchgate.storage.claims import memories
 from vouchgate.storage.claims.memories import MemoryFilter
 from vouchgate.storage.claims.submit import Decided
@@ -133,3 +135,10 @@ def assert_consistent(store: Store, now: datetime = NOW) -> None:
             len(waiting_rows),
             len(imported),
         )
+
+
+def set_mode(store: Store, owner_id: str, mode: Mode) -> None:
+    """As the operator."""
+    modes.switch(
+        store, ModeSwitch(owner_id=owner_id, agent="", mode=mode, reason="moving", by="operator", since=NOW)
+    )

@@ -195,8 +195,8 @@ def note_in_force(service: Service) -> None:
 
 
 def open_webhooks(settings: Settings, policy: Policy, store: Store) -> Webhooks:
-    """What tells owners, with a client of its own: several owners may have theirs at one host. There is room in it for
-    all that both of its jobs send at once."""
+    """What tells owners, with a client of its own, in which there is room for all that both of its jobs send at
+    once."""
     outbound = None if settings.offline else outbound_of(settings, policy, 2 * AT_ONCE, 0.0)
     page = None if settings.public_url is None else f"{settings.public_url}/review"
     return Webhooks(store, outbound, page=page)

@@ -124,6 +124,7 @@ class Outbound:
         self._rules = load_rules([Opening(network) for network in allow_networks], extra_ports)
         self._names = NameResolver(resolve)
         self._hosts = HostLimits(per_host, spacing_seconds, shared)
+        self._by_url = False
         self._tls = tls  # None: made when it is first needed, for it takes time
         self._dial = dial
         self._agent = _user_agent()
@@ -134,6 +135,19 @@ class Outbound:
         other = copy(self)
         other._rules = load_rules(openings, self._extra_ports)
         return other
+
+    def limited_by_url(self) -> Outbound:
+        """The same client with limits of each URL instead of each host: what one asks for at a host where others have
+        theirs, such as a pause, holds up nobody else."""
+        other = copy(self)
+        other._by_url = True
+        return other
+
+    async def end_pause(self, url: str) -> None:
+        """Has what is at this URL asked again at once, whatever pause it asked for: somebody says so."""
+        place = parse_url(url)
+        if isinstance(place, Target):
+            await self._hosts.hold(self._limited_as(place), 0.0)
 
     async def fetch(
         self,
@@ -195,12 +209,15 @@ class Outbound:
         if doubt and (place.address is not None or not self._rules.allowed):
             return HopFailure("refused", doubt)
         try:
-            async with self._hosts.slot(place.host) as pause:
+            async with self._hosts.slot(self._limited_as(place)) as pause:
                 if pause:
                     return _limited(place, pause)
                 return await self._ask_addresses(place, ask, trail)
         except LimitsUnavailable as error:
             return HopFailure("rate_limited", str(error))
+
+    def _limited_as(self, place: Target) -> str:
+        return place.url if self._by_url else place.host
 
     async def _ask_addresses(
         self, place: Target, ask: _Ask, trail: _Trail
@@ -288,7 +305,7 @@ class Outbound:
         if response.status_code in _WAIT_STATUSES:
             wait = requested_wait(response.headers.get("retry-after", ""), datetime.now(UTC))
             if wait is not None:
-                await self._hosts.hold(place.host, wait)
+                await self._hosts.hold(self._limited_as(place), wait)
         location = _location(response)
         if ask.follow and location and response.status_code in _REDIRECTING:
             return _Redirect(response.status_code, location)

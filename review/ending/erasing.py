@@ -33,7 +33,6 @@ from vouchgate.storage.erasing.plan import RULING, Plan
 from vouchgate.storage.erasing.tombstones import Tombstone
 from vouchgate.storage.errors import ReadOnly, StoreBusy
 from vouchgate.storage.identity.names import valid_name
-from vouchgate.storage.identity.owners import SERVICE_OWNER
 from vouchgate.storage.queue import documents, pending, proposers
 from vouchgate.storage.sql import among
 from vouchgate.storage.store import Store
@@ -222,8 +221,11 @@ class Erasing:
 
     def expiring(self, now: datetime) -> dict[str, int]:
         """How many the policy's `[retention]` would have erased by now, by kind, and what other sweeps forget."""
+        every = {"read_only": ()}
         with self._store.read() as connection:
-            found = {kind: connection.scalar(_count(rows)) or 0 for kind, rows in self._over(now).items()}
+            found = {
+                kind: connection.scalar(_count(rows), every) or 0 for kind, rows in self._over(now).items()
+            }
             for kind, table in (("source texts", source_texts.TABLE), ("documents", documents.TABLE)):
                 over = select(table.c.owner_id).where(table.c.kept_until <= now)
                 found[kind] = connection.scalar(_count(over)) or 0
@@ -235,16 +237,14 @@ class Erasing:
         """Erases what the policy's `[retention]` says, by kind; each owner's in some erasures of one log entry. What is
         read-only waits until it is not."""
         done: dict[str, int] = {}
-        with self._store.read() as connection:
-            resting = modes.read_only(connection)
-        for kind, rows in self._over(now, resting).items():
+        for kind, rows in self._over(now).items():
             while (count := self._retain(kind, rows, now)) > 0:
                 done[kind] = done.get(kind, 0) + count
         return done
 
     def _retain(self, kind: str, rows: Any, now: datetime) -> int:
         with self._store.read() as connection:
-            found = connection.execute(rows.limit(_KEYS_AT_ONCE)).all()
+            found = connection.execute(rows.limit(_KEYS_AT_ONCE), modes.read_only(connection)).all()
         if kind == "idempotency keys":
             self._store.writer.run((), partial(_forget_keys, found, now)).result()
             return len(found)
@@ -259,24 +259,23 @@ class Erasing:
                 done += len(self._apply(one, now).ids.intersection(some))
         return done
 
-    def _over(self, now: datetime, resting: Collection[str] = ()) -> dict[str, Any]:
-        """What is past its time, by kind: rows of owner and id, or of principal and key. Without that of `resting`
-        owners; an empty one is all."""
+    def _over(self, now: datetime) -> dict[str, Any]:
+        """What is past its time, by kind: rows of owner and id, or of principal and key. They are asked with the
+        owners that are `read_only`."""
         days, item, key, made = self._policy.retention, pending.TABLE.c, known_keys.TABLE.c, decisions.TABLE.c
         held = exists().where(
             RULING.c.owner_id == item.owner_id, RULING.c.item_id == item.id, RULING.c.ended_at.is_(None)
         )
         found: dict[str, Any] = {}
-        everybody = SERVICE_OWNER in resting
-        if days.rejected_days and not everybody:
+        if days.rejected_days:
             over = item.decided_at <= now - timedelta(days=days.rejected_days)
             found["rejected claims"] = select(item.owner_id, item.id).where(
-                item.status == "rejected", over, item.content != "", ~held, item.owner_id.not_in(resting)
+                item.status == "rejected", over, item.content != "", ~held, modes.writable(item.owner_id)
             )
-        if days.blocked_days and not everybody:
+        if days.blocked_days:
             over = made.created_at <= now - timedelta(days=days.blocked_days)
             found["blocked claims"] = select(made.owner_id, made.id).where(
-                made.tier == "tier_3", over, made.answer != "", made.owner_id.not_in(resting)
+                made.tier == "tier_3", over, made.answer != "", modes.writable(made.owner_id)
             )
         if days.idempotency_days:
             over = key.created_at <= now - timedelta(days=days.idempotency_days)

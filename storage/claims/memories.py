@@ -19,6 +19,7 @@ from vouchgate.ingest.claims.likeness import ItemKind
 from vouchgate.ingest.claims.log import Action
 from vouchgate.ingest.claims.memory import Memory, MemoryStatus
 from vouchgate.ingest.scoring.score import confidence_of
+from vouchgate.storage import modes
 from vouchgate.storage.claims import lineage
 from vouchgate.storage.dedup import index, similar, vectors
 from vouchgate.storage.identity.names import valid_name
@@ -64,6 +65,7 @@ _RESTORE = (
 _DUE = (
     select(TABLE.c.owner_id, TABLE.c.id)
     .where(text("status = 'active'"), TABLE.c.validity_horizon <= bindparam("now"))
+    .where(modes.writable(TABLE.c.owner_id))
     .order_by(TABLE.c.validity_horizon)
     .limit(bindparam("most"))
 )
@@ -260,7 +262,7 @@ def retract(
 def due(connection: Connection, now: datetime, limit: int) -> list[tuple[str, str]]:
     """(owner id, memory id) of memories whose row still says active although their horizon has passed, longest
     overdue first."""
-    rows = connection.execute(_DUE, {"now": now, "most": limit})
+    rows = connection.execute(_DUE, {"now": now, "most": limit} | modes.read_only(connection))
     return [(row.owner_id, row.id) for row in rows]
 
 

@@ -160,7 +160,7 @@ def repair(
                 of_owner = list(rows)
                 for start in range(0, len(of_owner), AT_ONCE):
                     work = partial(_mend, walk=walk, found=of_owner[start : start + AT_ONCE])
-                    mended[walk.trouble] += store.writer.run([owner], work).result()
+                    mended[walk.trouble] += store.writer.run([owner], work, always=True).result()
         if not checked.faults:
             break
     return mended, checked
@@ -173,12 +173,12 @@ def rebuild_similar(store: Store, owner_id: str | None, progress: Callable[[int]
         every = connection.scalars(select(OWNER.c.owner_id).order_by(OWNER.c.owner_id)).all()
     count = 0
     for owner in every if owner_id is None else [owner_id]:
-        while store.writer.run([owner], partial(similar.clear_part, owner_id=owner)).result():
+        while store.writer.run([owner], partial(similar.clear_part, owner_id=owner), always=True).result():
             pass
         after: str | None = ""
         while after is not None:
             work = partial(similar.fill_part, owner_id=owner, after=after)
-            filled, after = store.writer.run([owner], work).result()
+            filled, after = store.writer.run([owner], work, always=True).result()
             count += filled
             progress(count)
     return count

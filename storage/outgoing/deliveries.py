@@ -65,6 +65,9 @@ _LEASE_HEAD = (
     .values(due_at=bindparam("until"), lease=bindparam("name"))
     .returning(TABLE)
 )
+_TRY_NOW = _SET.where(
+    TABLE.c.seq == _HEAD_SEQ, TABLE.c.lease.is_(None), TABLE.c.due_at > bindparam("now")
+).values(due_at=bindparam("now"), attempts=0)
 _SKIP = _SET.where(among(TABLE.c.seq, "seqs")).values(
     state="skipped", lease=None, last_error=bindparam("why")
 )
@@ -273,12 +276,28 @@ def mark_failed(
     if due_at is None:
         _renew(connection, record, name, now)
     else:
-        stream = {"of_owner": record.owner_id, "of_sink": record.sink}
-        # Leased rows are among the first; further back none has to be looked at.
-        rows = connection.execute(_FIRST.with_only_columns(TABLE.c.seq).limit(2 * MOST), stream).all()
-        of_lease = _rows(record.owner_id, [row.seq for row in rows]) | {"of_lease": name, "at": now}
-        connection.execute(_RELEASE, of_lease)
+        release(connection, record, name, now)
     return True
+
+
+def is_needed(connection: Connection, handed: LeasedDelivery, now: datetime) -> bool:
+    """Whether a delivery that was leased is still to be told, and by whoever leased it."""
+    record = handed.record
+    row = connection.execute(_BY_ID, {"wanted": record.id}).one_or_none()
+    if row is None or row.state != DeliveryState.WAITING.value or row.lease != handed.lease:
+        return False
+    known = memories.by_ids(connection, record.owner_id, {row.memory_id} - {None}, now)
+    return record.op is not DeliveryOp.PUT or _in_force(known.get(row.memory_id))
+
+
+def release(connection: Connection, record: DeliveryRecord, name: str, now: datetime) -> None:
+    """Ends a lease: what is left of it in the stream of this delivery can be taken now. The caller holds the owner's
+    lock."""
+    stream = {"of_owner": record.owner_id, "of_sink": record.sink}
+    # Leased rows are among the first; further back none has to be looked at.
+    rows = connection.execute(_FIRST.with_only_columns(TABLE.c.seq).limit(2 * MOST), stream).all()
+    of_lease = _rows(record.owner_id, [row.seq for row in rows]) | {"of_lease": name, "at": now}
+    connection.execute(_RELEASE, of_lease)
 
 
 def _renew(connection: Connection, record: DeliveryRecord, name: str, now: datetime) -> None:
@@ -319,6 +338,13 @@ def put_back(connection: Connection, record: DeliveryRecord, now: datetime) -> b
         due_at, name = head.due_at, head.lease
     values = {"of_owner": record.owner_id, "of_seq": record.seq, "next_due": due_at, "of_lease": name}
     return connection.execute(_RETRY, values).rowcount == 1
+
+
+def try_now(connection: Connection, owner_id: str, sink: str, now: datetime) -> bool:
+    """Has a stream that waits for the next try of its head go on at once, with the tries of a new one. False when it
+    does not wait."""
+    asked = {"of_owner": owner_id, "of_sink": sink, "now": now}
+    return connection.execute(_TRY_NOW, asked).rowcount == 1
 
 
 def drop(connection: Connection, record: DeliveryRecord, why: str, now: datetime) -> None:

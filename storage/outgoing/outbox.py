@@ -247,14 +247,17 @@ class Outbox:
             self.note_removal(owner_id, DeliveryTarget(sink=sink, place=place, data=data), memory_id, at)
 
     def note_restored(self, owner_id: str, memory_id: str, at: datetime) -> None:
-        """A memory is in force again: where it was put before, it is put once more."""
+        """A memory is in force again: where it was put before, it is put once more, and the owner's webhooks are told,
+        those that were made since as well."""
         asked = {"of_owner": owner_id, "of_memory": memory_id}
         rows = self._connection.execute(_PUT_AT, asked).all()
         places = {
             (row.sink, row.place): DeliveryTarget(sink=row.sink, place=row.place, data=row.data)
             for row in rows
+            if not row.sink.startswith(ids.sink_id(""))
         }
         self._rows += [_row(owner_id, one, DeliveryOp.PUT, memory_id, at) for one in places.values()]
+        self.note_stored(owner_id, memory_id, None, at)
 
     def write(self) -> None:
         """Numbers the rows in the order in which they were noted, removals first, and writes them."""

@@ -22,6 +22,7 @@ from sqlalchemy import (
     text,
 )
 
+from vouchgate.storage import modes
 from vouchgate.storage.identity.owners import TABLE as OWNER
 from vouchgate.storage.outgoing.sink_consumers import is_served_by
 from vouchgate.storage.sql import among
@@ -53,6 +54,7 @@ def _due(base: FromClause, owner_id: ColumnElement[str], sink: ColumnElement[str
     return (
         select(TABLE.c.owner_id, TABLE.c.sink, TABLE.c.due_at)
         .select_from(base.join(TABLE, head))
+        .where(modes.writable(owner_id))
         .order_by(TABLE.c.due_at, TABLE.c.owner_id)
     )
 
@@ -96,6 +98,7 @@ def owners_due(
     """Of these owners (None: of all) those whose stream to `sink` has something that this token can lease, at most so
     many, first the one that has been due for longest."""
     asked: dict[str, Any] = {"of_sink": sink, "now": now, "of_token": token_id}
+    asked |= modes.read_only(connection)
     if owners is None:
         statement = _OF_ANY[connection.dialect.name]
     else:
@@ -106,13 +109,14 @@ def owners_due(
 
 def webhooks_due(connection: Connection, now: datetime, most: int) -> list[tuple[str, str]]:
     """(owner, sink) of webhooks that have something to send at `now`, else as `owners_due`."""
-    rows = connection.execute(_OF_WEBHOOKS.where(_UP_TO_NOW).limit(most), {"now": now})
+    asked = {"now": now} | modes.read_only(connection)
+    rows = connection.execute(_OF_WEBHOOKS.where(_UP_TO_NOW).limit(most), asked)
     return [(row.owner_id, row.sink) for row in rows]
 
 
 def webhooks_next_due(connection: Connection) -> datetime | None:
     """When a webhook has something to send next, or some lease ends; None when none has."""
-    row = connection.execute(_OF_WEBHOOKS.limit(1)).first()
+    row = connection.execute(_OF_WEBHOOKS.limit(1), modes.read_only(connection)).first()
     return None if row is None else row.due_at
 
 

@@ -127,12 +127,13 @@ _FAIL = failed(TABLE, _HELD)
 @dataclass(frozen=True, slots=True)
 class Message:
     """A message that this process is to send, and nobody else until its lease ends. `attempts` is how often it
-    was tried before."""
+    was tried before; `resumed`: it failed, and counts as new since."""
 
     to: Endpoint
     id: str
     body: str
     attempts: int
+    resumed: bool
     lease: str
 
 
@@ -273,7 +274,8 @@ def _queue_id(decision_id: str) -> str:
 
 
 def _message(row: Any, until_seq: int, text: str, lease: str) -> Message:
-    return Message(endpoint_of(row), message_id(row.id, str(until_seq)), text, row.attempts, lease)
+    resumed = row.failing_since is not None and row.attempts == 0
+    return Message(endpoint_of(row), message_id(row.id, str(until_seq)), text, row.attempts, resumed, lease)
 
 
 def message_id(webhook_id: str, which: str) -> str:

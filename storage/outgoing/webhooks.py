@@ -41,7 +41,9 @@ _ALL = select(TABLE).order_by(TABLE.c.created_at, TABLE.c.id)
 _FAILING = _ALL.where(TABLE.c.failing_since.is_not(None))
 _REMOVE = delete(TABLE).where(OF_ONE)
 _RESUME = (
-    update(TABLE).where(OF_ONE, TABLE.c.lease.is_(None)).values(due_at=bindparam("next_due"), attempts=0)
+    update(TABLE)
+    .where(OF_ONE, TABLE.c.lease.is_(None), TABLE.c.failing_since.is_not(None))
+    .values(due_at=bindparam("next_due"), attempts=0)
 )
 
 
@@ -143,16 +145,22 @@ def remove(store: Store, webhook_id: str, *, actor: str, now: datetime) -> bool:
     return store.writer.run([known.owner_id], work).result()
 
 
-def resume(store: Store, webhook_id: str, now: datetime) -> bool:
-    """Has the message under way tried at once, and as often as a new one. A try that is being made is left alone.
-    False when there is no webhook of this id."""
+def resume(store: Store, webhook_id: str, now: datetime) -> bool | None:
+    """Has what failed, a message or the first memory of those that wait, tried at once, and as often as a new one.
+    False when nothing waits for its next try, or one is being made, which is left alone. None when there is no webhook
+    of this id."""
     with store.read() as connection:
         known = get(connection, webhook_id)
     if known is None:
-        return False
-    values = {"of_owner": known.owner_id, "of_id": known.id, "next_due": now}
-    store.writer.run((), lambda c: c.execute(_RESUME, values)).result()
-    return True
+        return None
+    hook = known
+
+    def work(connection: Connection) -> bool:
+        values = {"of_owner": hook.owner_id, "of_id": hook.id, "next_due": now}
+        message = connection.execute(_RESUME, values).rowcount == 1
+        return deliveries.try_now(connection, hook.owner_id, hook.id, now) or message
+
+    return store.writer.run([hook.owner_id], work).result()
 
 
 def get(connection: Connection, webhook_id: str) -> Webhook | None:

@@ -16,6 +16,7 @@ from typing import Any, Literal
 from sqlalchemy import ColumnElement, Connection, Table, and_, bindparam, delete, func, select, tuple_, update
 
 from vouchgate.ingest.policy import DocumentPolicy
+from vouchgate.storage import modes
 from vouchgate.storage.identity.names import valid_name
 from vouchgate.storage.sql import BulkInsert, limited_to
 from vouchgate.storage.tables.doors import DocumentRow
@@ -113,7 +114,7 @@ _TURNS = (
         .over(partition_by=TABLE.c.owner_id, order_by=(TABLE.c.lease.is_(None), TABLE.c.due_at, TABLE.c.id))
         .label("turn"),
     )
-    .where(_WAITS)
+    .where(_WAITS, modes.writable(TABLE.c.owner_id))
     .subquery()
 )
 _MAY_COME = _TURNS.c.turn <= MOST_OF_ONE_OWNER
@@ -254,7 +255,7 @@ def _row(
 
 def next_due(connection: Connection) -> datetime | None:
     """When the next document comes due that may be taken, or some lease ends; None when none waits."""
-    found: datetime | None = connection.scalar(_NEXT)
+    found: datetime | None = connection.scalar(_NEXT, modes.read_only(connection))
     return found
 
 
@@ -264,9 +265,10 @@ def lease(
     """Takes up to `limit` documents that are due, for so long: owners in turn, whoever was served longest ago first,
     MOST_OF_ONE_OWNER at most. `name` must be new each time. In a write transaction of its own: it holds no owner's
     lock."""
+    asked = modes.read_only(connection) | {"now": now, "most": limit, "never": _NEVER}
     taken = [
         LeasedDocument(row.owner_id, row.id, row.sent, row.attempts + 1, name)
-        for row in connection.execute(_DUE, {"now": now, "most": limit, "never": _NEVER})
+        for row in connection.execute(_DUE, asked)
     ]
     if taken:
         until = now + timedelta(seconds=seconds)

@@ -30,6 +30,7 @@ from vouchgate.ingest.claims.waiting import Lane, PendingMemory, ReviewStatus
 from vouchgate.ingest.policy import QueueLimits
 from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.scoring.priority import cited_key, head_start, words_digest
+from vouchgate.storage import modes
 from vouchgate.storage.claims import lineage
 from vouchgate.storage.claims.memories import storable
 from vouchgate.storage.dedup import index, vectors
@@ -57,6 +58,7 @@ _PLACE = select(TABLE.c.id, TABLE.c.priority_at, TABLE.c.decided_at).where(TABLE
 _DUE = (
     select(TABLE.c.owner_id, TABLE.c.id)
     .where(TABLE.c.status == ReviewStatus.PENDING.value, TABLE.c.expires_at <= bindparam("now"))
+    .where(modes.writable(TABLE.c.owner_id))
     .order_by(TABLE.c.expires_at, TABLE.c.id)
     .limit(bindparam("most"))
 )
@@ -295,7 +297,7 @@ def _after_item(last: Place, order: Order) -> ColumnElement[bool]:
 
 def due(connection: Connection, now: datetime, limit: int) -> list[tuple[str, str]]:
     """(owner id, item id) of items that still wait although their time is over, longest overdue first."""
-    rows = connection.execute(_DUE, {"now": now, "most": limit})
+    rows = connection.execute(_DUE, {"now": now, "most": limit} | modes.read_only(connection))
     return [(row.owner_id, row.id) for row in rows]
 
 

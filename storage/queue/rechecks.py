@@ -26,6 +26,7 @@ from vouchgate.ingest.claims.waiting import ReviewStatus
 from vouchgate.ingest.policy import Policy, Recheck
 from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.scoring.score import is_listed
+from vouchgate.storage import modes
 from vouchgate.storage.sql import BulkInsert, among
 from vouchgate.storage.tables.claims import MetaRow, PendingRow, RecheckRow
 
@@ -49,7 +50,7 @@ _OF_KIND = TABLE.c.kind == bindparam("of_kind")
 # What another process is taking at this moment is left to it, so that nobody waits for anybody here.
 _DUE = (
     select(TABLE)
-    .where(_OF_KIND, TABLE.c.due_at <= bindparam("now"))
+    .where(_OF_KIND, TABLE.c.due_at <= bindparam("now"), modes.writable(TABLE.c.owner_id))
     .order_by(TABLE.c.due_at)
     .limit(bindparam("most"))
     .with_for_update(skip_locked=True)
@@ -74,7 +75,9 @@ _BRING_NOW = (
     .values(due_at=bindparam("now"))
 )
 _REMOVE = delete(TABLE).where(_OF_ITEM)
-_NEXT = select(TABLE.c.due_at).where(_OF_KIND).order_by(TABLE.c.due_at).limit(1)
+_NEXT = (
+    select(TABLE.c.due_at).where(_OF_KIND, modes.writable(TABLE.c.owner_id)).order_by(TABLE.c.due_at).limit(1)
+)
 _WHEN = select(TABLE.c.due_at).where(_OF_ITEM)
 
 _META: Table = MetaRow.metadata.tables["meta"]
@@ -185,7 +188,8 @@ def add(connection: Connection, row: dict[str, Any] | None) -> None:
 
 def next_due(connection: Connection) -> datetime | None:
     """When the next work comes due, or some lease ends; None when there is none at all."""
-    times = [connection.scalar(_NEXT, {"of_kind": kind.value}) for kind in _IN_TURN]
+    of = modes.read_only(connection)
+    times = [connection.scalar(_NEXT, of | {"of_kind": kind.value}) for kind in _IN_TURN]
     return min((time for time in times if time is not None), default=None)
 
 
@@ -200,10 +204,11 @@ def lease(
 ) -> list[LeasedRecheck]:
     """Takes up to `limit` pieces of work that are due, those of items first, for so long. `name` must be new
     each time. In a write transaction of its own: it holds no owner's lock."""
+    of = modes.read_only(connection)
     taken: list[LeasedRecheck] = []
     for kind in _IN_TURN:
         if len(taken) < limit:
-            asked = {"of_kind": kind.value, "now": now, "most": limit - len(taken)}
+            asked = of | {"of_kind": kind.value, "now": now, "most": limit - len(taken)}
             taken += [_due(row, name) for row in connection.execute(_DUE, asked)]
     if taken:
         until = now + timedelta(seconds=lease_seconds)

@@ -154,10 +154,16 @@ def resume(webhook_id: Id, database_url: operator.DatabaseUrl = None) -> None:
     from vouchgate.storage.outgoing import webhooks
 
     with open_store(operator.settings_from(database_url=database_url)) as store:
-        known = webhooks.resume(store, webhook_id, datetime.now(UTC))
-    if not known:
+        resumed = webhooks.resume(store, webhook_id, datetime.now(UTC))
+    if resumed is None:
         raise _unknown(webhook_id)
-    hint(f"Webhook {webhook_id} tries again, from where it stopped, as soon as a service runs.")
+    if resumed:
+        hint(f"Webhook {webhook_id} tries again, from where it stopped, as soon as a service runs.")
+    else:
+        hint(
+            f"Nothing for webhook {webhook_id} waits for another try. Memories that were given up are in "
+            f"`vouchgate delivery list --state dead`, and `delivery retry` puts them back."
+        )
 
 
 @webhook.command("remove", epilog="Example: vouchgate webhook remove ID")

@@ -143,7 +143,8 @@ class Paraphraser:
                 vectors.store_vector(connection, item, embedding)
 
         owners = sorted({item.owner_id for item, _ in made})
-        self._store.writer.run(owners, work).result()
+        # Also of owners who are read-only: it is no change of theirs.
+        self._store.writer.run(owners, work, always=True).result()
 
     def _try(self, item: Unembedded) -> Embedding | None:
         if self._closing.is_set():

@@ -53,7 +53,7 @@ class SendResult(StrEnum):
 
     TOLD = "told"
     FAILED = "failed"  # it is tried again
-    NOT_SENT = "not_sent"  # the host wants no requests at the moment; that is no try
+    NOT_SENT = "not_sent"  # its URL wants no requests at the moment; that is no try
     GIVEN_UP = "given_up"  # the last try failed, or the receiver says that it is gone
     LOST = "lost"  # the lease ended first, or the webhook is gone: nothing was noted
 
@@ -168,7 +168,8 @@ class Webhooks:
         """`outbound` None: nothing is sent, because the service is offline. `page` is the address of the review page
         for people, if it is known."""
         self._store = store
-        self._outbound = outbound
+        # Many owners may have theirs at one host: a pause that the receiver of one asks for is not the others'.
+        self._outbound = None if outbound is None else outbound.limited_by_url()
         self._page = page
         self._clock = clock
         self.messages = Job(
@@ -266,9 +267,8 @@ class Webhooks:
 
     async def _tell(self, message: Message, at: datetime) -> list[SendResult]:
         """One try."""
-        verdict = decide_retry(
-            await self._post(message.to, message.id, message.body, at), message.id, message.attempts, at
-        )
+        outcome = await self._post(message.to, message.id, message.body, at, resumed=message.resumed)
+        verdict = decide_retry(outcome, message.id, message.attempts, at)
         return [await self._noted(message.to, verdict, (), partial(_note_message, message=message, at=at))]
 
     async def _lease_memories(self, now: datetime, room: int) -> list[Batch]:
@@ -287,18 +287,37 @@ class Webhooks:
         return []
 
     async def _send_memories(self, batch: Batch, begun_at: datetime) -> list[SendResult]:
-        """One try of each, up to the first that is to be tried again."""
+        """One try of each, up to the first that is to be tried again. What was erased or went out of force since the
+        lease is not sent; the next lease is of what is left."""
         begun, results = time.monotonic(), list[SendResult]()
         for handed in batch.handed:
             at = begun_at + timedelta(seconds=time.monotonic() - begun)
             record = handed.record
-            outcome = await self._post(batch.to, record.id, memory_message(handed), at)
+            if not await self._is_needed(handed, at):
+                break
+            resumed = record.last_error is not None and record.attempts == 0
+            outcome = await self._post(batch.to, record.id, memory_message(handed), at, resumed=resumed)
             verdict = decide_retry(outcome, record.id, record.attempts, at, deliveries.WAITS)
             note = partial(_note_memory, handed=handed, at=at)
             results.append(await self._noted(batch.to, verdict, [record.owner_id], note))
             if results[-1] not in (SendResult.TOLD, SendResult.GIVEN_UP):
                 break
         return results
+
+    async def _is_needed(self, handed: LeasedDelivery, at: datetime) -> bool:
+        """Whether it is still to be sent. If not, or if that cannot be found out, the lease is over."""
+
+        def look() -> bool:
+            with self._store.read() as connection:
+                return deliveries.is_needed(connection, handed, at)
+
+        try:
+            if await asyncio.to_thread(look):
+                return True
+            await write(self._store, [handed.record.owner_id], partial(_give_back, handed=handed, at=at))
+        except Exception:  # it comes again when the lease ends
+            log.exception("delivery %s could not be looked at again before it was sent", handed.record.id)
+        return False
 
     async def _noted(
         self, to: Endpoint, verdict: RetryDecision, owner_ids: Sequence[str], note: Callable[..., bool]
@@ -313,9 +332,13 @@ class Webhooks:
             noted = False
         return verdict.result if noted else SendResult.LOST
 
-    async def _post(self, to: Endpoint, message_id: str, body: str, at: datetime) -> FetchOutcome:
+    async def _post(
+        self, to: Endpoint, message_id: str, body: str, at: datetime, *, resumed: bool = False
+    ) -> FetchOutcome:
         if self._outbound is None:
             return FetchFailed("offline", "offline: nothing is sent", to.url)
+        if resumed:
+            await self._outbound.end_pause(to.url)
         return await self._outbound.fetch(
             to.url,
             method="POST",
@@ -359,11 +382,19 @@ def _note_memory(
     connection: Connection, handed: LeasedDelivery, verdict: RetryDecision, at: datetime
 ) -> bool:
     if verdict.result is SendResult.TOLD:
-        return deliveries.mark_done(connection, handed.record, handed.lease, at)
-    error, attempts, due_at = verdict.error, verdict.attempts, verdict.due_at
-    return deliveries.mark_failed(
-        connection, handed.record, handed.lease, at, error=error, attempts=attempts, due_at=due_at
-    )
+        noted = deliveries.mark_done(connection, handed.record, handed.lease, at)
+    else:
+        error, attempts, due_at = verdict.error, verdict.attempts, verdict.due_at
+        noted = deliveries.mark_failed(
+            connection, handed.record, handed.lease, at, error=error, attempts=attempts, due_at=due_at
+        )
+    if not noted:
+        _give_back(connection, handed, at)
+    return noted
+
+
+def _give_back(connection: Connection, handed: LeasedDelivery, at: datetime) -> None:
+    deliveries.release(connection, handed.record, handed.lease, at)
 
 
 def _since(hook: Webhook) -> datetime:

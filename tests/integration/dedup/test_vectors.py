@@ -18,12 +18,13 @@ from sqlalchemy import Connection, insert, select
 
 from tests.claims import NOW, submission_of
 from tests.models import Bag, Moody, policy_file
-from tests.reviews import stored
+from tests.reviews import set_mode, stored
 from vouchgate.embedding.paraphraser import Embedder, Paraphraser
 from vouchgate.gate.gate import Gate
 from vouchgate.ingest.claims.claim import MemoryType, Source
 from vouchgate.ingest.claims.decision import Tier, ValidationResult
 from vouchgate.ingest.claims.likeness import Embedding, ItemKind, Paraphrases, ParaphraseUnavailable
+from vouchgate.ingest.claims.modes import Mode
 from vouchgate.ingest.claims.people import Principal, Role
 from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.ingest.dedup.paraphrase import MESSAGE, cosine
@@ -287,6 +288,7 @@ def test_catching_up_passes_over_what_fails(store_with_vectors: Store) -> None:
     contents = [f"Shelf {number} holds {number * 7} boxes of kind {number}" for number in range(150)]
     for content in [*contents, "This is unreadable to it"]:
         stored(store, content)
+    set_mode(store, "ann", Mode.READ_ONLY)  # a vector is no change of theirs
     paraphraser = Paraphraser(store, Embedder("m", Moody()), 0.95)
     try:
         for _ in range(200):

@@ -12,11 +12,12 @@ import pytest
 from tests.claims import NOW
 from tests.conftest import THRESHOLD
 from tests.delivering import AGENT, ANN, SECOND, SINK, all_of, ask, done, fail, places, put, states, take
-from tests.reviews import history, memory, queue_of, reviewer
+from tests.reviews import history, memory, queue_of, reviewer, set_mode
 from vouchgate.gate import deliveries as acts
 from vouchgate.gate.deliveries import LeaseNotHeld, NotDeadLetter, Outdated
 from vouchgate.ingest.claims.delivery import DeliveryOp
 from vouchgate.ingest.claims.log import Action
+from vouchgate.ingest.claims.modes import Mode
 from vouchgate.storage.claims import memories
 from vouchgate.storage.log import chain as log
 from vouchgate.storage.outgoing import deliveries
@@ -129,6 +130,17 @@ def test_one_who_acts_for_several_owners_gets_all_of_it_longest_due_first(
     rest = take(store, after, owners=owners)
     assert [(handed.record.owner_id, handed.record.place) for handed in rest] == [("bob", "row 4")]
     assert take(store, after, owners=owners) == []
+
+
+@pytest.mark.parametrize("owners", [frozenset({"ann", "bob"}), None])
+def test_what_is_read_only_keeps_nobody_from_theirs(store: Store, owners: frozenset[str] | None) -> None:
+    put(store, 1)
+    put(store, 2, owner_id="bob", now=NOW + SECOND)
+    set_mode(store, "ann", Mode.READ_ONLY)
+    assert places(take(store, NOW + SECOND, most=1, owners=owners)) == ["row 2"]
+    assert take(store, NOW + SECOND, owners=owners) == []
+    set_mode(store, "ann", Mode.ENFORCE)
+    assert places(take(store, NOW + SECOND, owners=owners)) == ["row 1"]
 
 
 @pytest.mark.on("sqlite")

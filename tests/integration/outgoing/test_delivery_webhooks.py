@@ -23,23 +23,25 @@ from standardwebhooks import WebhookVerificationError
 
 from tests.acceptance.site import open_site
 from tests.acceptance.site import store as store_over_http
-from tests.claims import NOW
+from tests.claims import NOW, policy
 from tests.conftest import THRESHOLD
 from tests.delivering import SECOND, all_of, ask, put, states
 from tests.hostile import LOOPBACK
 from tests.rechecking import Clock
-from tests.reviews import history, memory, queue_of, reviewer, stored
+from tests.reviews import history, memory, queue_of, reviewer, set_mode, stored
 from tests.running.processes import FORKED
 from tests.running.racers import Report, race
 from tests.web import Answer, Asked, WebServer, web_server
 from tests.webhooking import READY, queue
 from vouchgate.cli.app import run
 from vouchgate.ingest.claims.log import Action
+from vouchgate.ingest.claims.modes import Mode
 from vouchgate.ingest.net.client import Outbound
 from vouchgate.review.answers import Approved, Undone
+from vouchgate.review.ending.erasing import Erased, Erasing
 from vouchgate.storage.log import chain as log
-from vouchgate.storage.outgoing import webhooks
-from vouchgate.storage.outgoing.deliveries import LEASE, WAITS
+from vouchgate.storage.outgoing import streams, webhooks
+from vouchgate.storage.outgoing.deliveries import LEASE, WAITS, DeliveryState
 from vouchgate.storage.outgoing.webhooks import OF_MEMORIES, Event, Webhook
 from vouchgate.storage.store import Store
 from vouchgate.workers.webhooks import SendResult, Webhooks
@@ -166,6 +168,33 @@ def test_what_goes_out_of_force_is_told_by_its_id_alone(either: Desk) -> None:
     assert sorted(either.got()[3:]) == [("memory.removed", new), ("memory.stored", old.id)]
 
 
+def test_what_is_erased_or_withdrawn_while_others_are_sent_is_not_sent(desk: Desk, tmp_path: Path) -> None:
+    """Nor does what comes after it wait for the lease to end."""
+    hook, _ = desk.sink()
+    erasing = Erasing(desk.store, policy(), path=tmp_path / "list.jsonl")
+    ids = [put(desk.store, number, sink="else") for number in range(6)]
+    erased = list[object]()
+
+    def meanwhile(asked: Asked) -> Answer:
+        said = json.loads(asked.body)
+        told = said["data"]["id"] if said["type"] == "memory.stored" else ""
+        if told == ids[0]:
+            erased.append(erasing.by_owner(reviewer(), [ids[1]], "request 4711", NOW))
+            queue_of(desk.store).retract(reviewer(), ids[2], reason="no", now=NOW)
+        if told == ids[4]:  # this one itself
+            erased.append(erasing.by_owner(reviewer(), [ids[4]], "request 4711", NOW))
+        return Answer()
+
+    desk.site.routes[PATH] = meanwhile
+    for number in range(1, 5):
+        desk.work(SOON + number * SECOND)
+    stored_ids = [one for kind, one in desk.got() if kind == "memory.stored"]
+    assert stored_ids == [ids[0], ids[3], ids[4], ids[5]]
+    assert [type(one) for one in erased] == [Erased, Erased], erased
+    assert desk.got().index(("memory.removed", ids[4])) > desk.got().index(("memory.stored", ids[4]))
+    assert all_of(desk.store, sink=hook.id, state=DeliveryState.WAITING) == []
+
+
 def test_a_memory_that_ends_by_itself_is_told_too(desk: Desk) -> None:
     desk.sink()
     made = stored(desk.store, "The pass is open", validity_horizon=NOW + timedelta(days=1))
@@ -232,6 +261,20 @@ def test_nothing_of_one_owner_goes_to_another(desk: Desk) -> None:
     assert desk.got("/other") == [("memory.stored", theirs.id)]
 
 
+def test_what_is_read_only_waits_and_keeps_nobody_s_waiting(desk: Desk) -> None:
+    desk.sink()
+    desk.sink("bob", "/other")
+    mine, theirs = put(desk.store, 1), put(desk.store, 2, owner_id="bob")
+    set_mode(desk.store, "ann", Mode.READ_ONLY)
+    assert desk.work(SOON) == {SendResult.TOLD: 1}
+    assert desk.got("/other") == [("memory.stored", theirs)]
+    with desk.store.read() as connection:
+        assert streams.webhooks_next_due(connection) is None  # or it would look without a pause
+    set_mode(desk.store, "ann", Mode.ENFORCE)
+    desk.work(SOON)
+    assert desk.got() == [("memory.stored", mine)]
+
+
 # --- what fails
 
 
@@ -288,22 +331,47 @@ def test_a_receiver_may_ask_for_more_time(desk: Desk) -> None:
     assert due >= NOW + timedelta(seconds=599)
 
 
-def test_a_host_that_wants_a_pause_gets_it(desk: Desk) -> None:
-    """Of two owners with one receiver, only the first one's delivery is a try."""
+def test_what_waits_for_its_next_try_is_resumed(
+    desk: Desk, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hook, _ = desk.sink()
+    ids = [put(desk.store, number, sink="else") for number in range(2)]
+
+    async def rounds() -> list[Counter[SendResult]]:
+        worker = desk.worker()  # one process, which knows of the pause
+        desk.site.routes[PATH] = Answer(status=503, headers={"Retry-After": "600"})
+        made = [await worker.memories.run_once(NOW)]
+        desk.site.routes[PATH] = Answer()
+        made.append(await worker.memories.run_once(SOON))
+        assert await asyncio.to_thread(webhooks.resume, desk.store, hook.id, SOON)
+        assert all_of(desk.store, sink=hook.id)[0].attempts == 0
+        return [*made, await worker.memories.run_once(SOON)]
+
+    assert asyncio.run(rounds()) == [{SendResult.FAILED: 1}, {}, {SendResult.TOLD: 2}]
+    assert desk.got() == [("memory.stored", one) for one in (ids[0], *ids)]
+    database = ("--database-url", f"sqlite:///{tmp_path / 'vouchgate.db'}")
+    assert run(["webhook", "resume", hook.id, *database]) == 0
+    assert "Nothing for webhook" in capsys.readouterr().err
+
+
+def test_a_receiver_that_wants_a_pause_gets_it_and_others_at_its_host_go_on(desk: Desk) -> None:
+    """Of two owners with one receiver, only the first one's delivery is a try; a third has another URL there."""
     desk.site.routes[PATH] = Answer(status=429, headers={"Retry-After": "600"})
     for owner_id in ("ann", "bob"):
         desk.sink(owner_id)
+    desk.sink("cid", "/other")
     stored(desk.store, "Ann has a mare")
 
     async def both() -> list[Counter[SendResult]]:
         worker = desk.worker()
         first = await worker.memories.run_once(NOW)
         await asyncio.to_thread(stored, desk.store, "Bob has a mule", owner_id="bob")
+        await asyncio.to_thread(stored, desk.store, "Cid has a goat", owner_id="cid")
         return [first, await worker.memories.run_once(SOON)]
 
-    assert asyncio.run(both()) == [{SendResult.FAILED: 1}, {SendResult.NOT_SENT: 1}]
-    assert len(desk.site.asked) == 1
-    mine, theirs = all_of(desk.store, None)
+    assert asyncio.run(both()) == [{SendResult.FAILED: 1}, {SendResult.NOT_SENT: 1, SendResult.TOLD: 1}]
+    assert desk.site.paths() == [f"POST {PATH}", "POST /other"]
+    mine, theirs = all_of(desk.store, frozenset({"ann", "bob"}))
     assert (mine.attempts, theirs.attempts) == (1, 0)
     for record in (mine, theirs):
         assert record.due_at is not None

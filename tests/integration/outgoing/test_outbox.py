@@ -189,6 +189,21 @@ def test_a_webhook_is_told_of_the_replaced_memory_too(store: Store) -> None:
     assert sorted(told) == sorted([("put", old.memory_id), ("put", new.memory.id), ("remove", old.memory_id)])
 
 
+@pytest.mark.parametrize("made", ["before", "since"])
+def test_a_webhook_is_told_once_of_what_is_in_force_again(store: Store, made: str) -> None:
+    sink = hook(store) if made == "before" else "sink_1"
+    old = send(store, TEA, AT_ONE)
+    new = approve(store, item(store, send(store, COFFEE, AT_ONE)))
+    if made == "since":
+        hook(store)
+    told = len(rows(store))
+    undone = queue_of(store).undo(reviewer(), new.item.id, version=new.item.version, now=LATER)
+    assert isinstance(undone, Undone)
+    of_hook = [(op, one) for _, where, _, op, one in rows(store)[told:] if where == sink]
+    left = [("remove", new.memory.id)] if made == "before" else []  # it was told of that one
+    assert of_hook == [*left, ("put", old.memory_id)]
+
+
 def test_an_expired_memory_leaves_its_place(store: Store) -> None:
     until = NOW + timedelta(days=1)
     old = send(store, TEA, AT_ONE, validity_horizon=until)

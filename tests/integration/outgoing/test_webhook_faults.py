@@ -184,6 +184,22 @@ def test_a_host_that_wants_a_pause_gets_it(desk: Desk) -> None:
 
 
 @pytest.mark.on("sqlite")
+def test_a_receiver_whose_webhook_is_resumed_is_asked_before_its_pause_is_over(desk: Desk) -> None:
+    hook, _ = desk.hook()
+    queue(desk.store, 1)
+    desk.site.routes[PATH] = Answer(status=429, headers={"Retry-After": "600"})
+
+    async def rounds() -> list[Counter[SendResult]]:
+        worker = desk.worker()
+        first = await worker.messages.run_once(READY)
+        desk.site.routes[PATH] = Answer()
+        assert await asyncio.to_thread(webhooks.resume, desk.store, hook.id, LATER)
+        return [first, await worker.messages.run_once(LATER)]
+
+    assert asyncio.run(rounds()) == [{SendResult.FAILED: 1}, {SendResult.TOLD: 1}]
+
+
+@pytest.mark.on("sqlite")
 def test_the_answer_counts_when_its_head_is_there(store: Store) -> None:
     """A body that never ends, or is not what it says, is nobody's business."""
     head = b"HTTP/1.1 202 Accepted\r\nContent-Encoding: gzip\r\nContent-Length: 1000\r\n\r\nno gzip"

@@ -13,9 +13,11 @@ from typing import Any
 import pytest
 
 from tests.repos import TestRepository
+from tests.reviews import set_mode
 from vouchgate.documents.gating import DocumentGate
 from vouchgate.gate.gate import Gate
 from vouchgate.ingest.claims.citation import Citation
+from vouchgate.ingest.claims.modes import Mode
 from vouchgate.ingest.claims.source import SourceReading
 from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.ingest.policy import DocumentPolicy
@@ -276,6 +278,16 @@ def test_a_check_that_fails_is_tried_again_and_in_the_end_given_up(
         )  # it comes due by the clock
     assert came == Counter({DocumentResult.AGAIN: 2, DocumentResult.GIVEN_UP: 1})
     assert get(store, document_id).state is DocumentState.GIVEN_UP
+
+
+def test_what_is_read_only_is_not_taken_and_keeps_nobody_s_waiting(store: Store) -> None:
+    first, second = kept(store), kept(store, owner="bob")
+    set_mode(store, "ann", Mode.READ_ONLY)
+    (taken,) = lease(store, NOW, "one", most=1)
+    with store.read() as connection:
+        assert documents.next_due(connection) == NOW + timedelta(seconds=LEASE_SECONDS)
+    set_mode(store, "ann", Mode.ENFORCE)
+    assert [taken.id, *(one.id for one in lease(store, NOW, "two"))] == [second, first]
 
 
 def test_a_service_that_ends_gives_back_what_it_was_at(store: Store, gate: Gate, sources: Sources) -> None:

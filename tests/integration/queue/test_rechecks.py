@@ -23,13 +23,14 @@ from sqlalchemy import Connection, event
 from tests.claims import NOW
 from tests.rechecking import NO_CHECKS, Bench, bench, policy_with
 from tests.repos import adr
-from tests.reviews import memory
+from tests.reviews import memory, set_mode
 from tests.running.patience import until
 from tests.running.processes import FORKED
 from tests.running.racers import Report, race
 from vouchgate.ingest.claims.citation import Citation
 from vouchgate.ingest.claims.claim import MemoryType, Source
 from vouchgate.ingest.claims.likeness import ItemKind
+from vouchgate.ingest.claims.modes import Mode
 from vouchgate.ingest.claims.source import Found, Missing, SourceReading, Standing, Unreachable
 from vouchgate.ingest.claims.trust import OwnPublishers
 from vouchgate.ingest.claims.waiting import ReviewStatus
@@ -114,6 +115,17 @@ def test_what_waits_for_its_promotion_comes_before_memories(store: Store) -> Non
     assert [due.item_id for due in lease(store, later, "one", 5)] == items + memories_[:2]
     with store.read() as connection:
         assert rechecks.next_due(connection) is not None
+
+
+def test_what_is_read_only_is_not_taken_and_keeps_nobody_s_waiting(store: Store) -> None:
+    names = {owner_id: add(store, 2, owner_id=owner_id) for owner_id in ("ann", "bob")}
+    later = SOON + timedelta(minutes=1)
+    set_mode(store, "ann", Mode.READ_ONLY)
+    assert [due.item_id for due in lease(store, later, "one", 2, seconds=600)] == names["bob"]
+    with store.read() as connection:
+        assert rechecks.next_due(connection) == later + timedelta(seconds=600)
+    set_mode(store, "ann", Mode.ENFORCE)
+    assert [due.item_id for due in lease(store, later, "two", 2)] == names["ann"]
 
 
 def test_the_look_for_work_reads_its_index(store: Store) -> None:

@@ -19,12 +19,15 @@ from tests.reviews import (
     memory,
     queue_of,
     reviewer,
+    set_mode,
     stored,
+    waiting,
 )
 from tests.running.processes import FORKED
 from tests.running.racers import Report, race
 from vouchgate.ingest.claims.log import Action
 from vouchgate.ingest.claims.memory import MemoryStatus
+from vouchgate.ingest.claims.modes import Mode
 from vouchgate.review.ending.expiry import Expired, expire
 from vouchgate.storage.claims import memories
 from vouchgate.storage.claims.submit import Decided
@@ -103,6 +106,21 @@ def test_what_holds_again_elsewhere_may_be_said_again(store: Store) -> None:
     assert answer.answer.memory_id not in (None, kept.id)
     assert expire(queue_of(store), later) == Expired(0, 1)
     assert verify(store).faults == 0
+
+
+@pytest.mark.parametrize("scope", ["ann", ""])
+def test_what_is_read_only_waits_and_keeps_nobody_s_waiting(store: Store, scope: str) -> None:
+    queue, over = queue_of(store), waiting(store, "The loft is damp.").expires_at
+    passing = {owner_id: expiring(store, 12, owner_id) for owner_id in ("ann", "bob")}
+    waiting(store, "The attic is dry.", owner_id="bob", now=NOW + timedelta(seconds=1))
+    set_mode(store, scope, Mode.READ_ONLY)
+    later = over + timedelta(seconds=1)
+    mine = len(passing["bob"]) if scope else 0
+    assert queue.expire_memories(later, limit=len(passing["ann"])) == mine  # ann's fill no batch
+    assert queue.expire(later, limit=1) == bool(scope)
+    assert expire(queue, later) == Expired(0, 0)
+    set_mode(store, scope, Mode.ENFORCE)
+    assert expire(queue, later) == Expired(1 if scope else 2, len(passing["ann"] + passing["bob"]) - mine)
 
 
 def sweep(store: Store, steps: list[str]) -> Report:

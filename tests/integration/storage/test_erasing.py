@@ -354,6 +354,8 @@ def test_what_read_only_refuses_is_not_listed_and_what_is_listed_waits_for_it_to
         one = examined(f"The pier of {owner_id} may be long.", owner_id=owner_id, speculates=True)
         store.writer.submit(submission_of(one)).result()
     switch(Mode.READ_ONLY)
+    stop = ModeSwitch(owner_id="ann", agent="", stopped=True, reason="a leak", by="operator", since=NOW)
+    store.writer.run(["ann"], lambda connection: modes.put(connection, stop), always=True).result()
     blocked = Policy.model_validate(policy().model_dump() | {"retention": {"blocked_days": 7}})
     assert Erasing(store, blocked).retain(NOW + 40 * DAY) == {
         "blocked claims": 1
