@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from vouchgate.client.errors import GateClosed
 from vouchgate.client.steps import Call, HttpReply, NoReply
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ class Configured(ABC):
     """How every client is made: for an address and a token, or over a way of its own."""
 
     _config: Config
+    _closed = False
 
     def __init__(
         self, url: str | None = None, token: str | None = None, *, timeout: float = 30.0, retries: int = 4
@@ -87,6 +89,9 @@ class Configured(ABC):
         made = cls.__new__(cls)
         made._connect(config)
         return made
+
+    def _closed_error(self) -> GateClosed:
+        return GateClosed(f"this {type(self).__name__} is closed: open another one")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._config.url!r})"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -44,7 +45,16 @@ class Caller(Configured):
 
     def _connect(self, config: Config) -> None:
         self._config = config
-        self._http = httpx.Client(**config.for_httpx())
+        self._connections = {os.getpid(): httpx.Client(**config.for_httpx())}
+
+    @property
+    def _http(self) -> httpx.Client:
+        """The connections of this process. Over those of the one that it was forked from, which stay open for that
+        one, it would read answers that are not its own."""
+        if self._closed:
+            raise self._closed_error()
+        mine = self._connections.get(os.getpid())
+        return mine or self._connections.setdefault(os.getpid(), httpx.Client(**self._config.for_httpx()))
 
     def __enter__(self) -> Self:
         return self
@@ -54,7 +64,9 @@ class Caller(Configured):
 
     def close(self) -> None:
         """Closes the connections."""
-        self._http.close()
+        self._closed = True
+        if (mine := self._connections.get(os.getpid())) is not None:
+            mine.close()
 
     def _run(self, operation: Operation[T]) -> T:
         reply: Reply = None
@@ -73,6 +85,10 @@ class Caller(Configured):
                     return answer_of(self._http.request(**self._config.for_request(step.call)))
                 except httpx.RequestError as error:
                     return describe_lost_request(error)
+                except RuntimeError:  # of httpx, where another thread has closed it meanwhile
+                    if self._closed:
+                        raise self._closed_error() from None
+                    raise
             case Pause():
                 time.sleep(step.seconds)
                 return None

@@ -23,6 +23,7 @@ from sqlalchemy import URL
 from vouchgate.client import AsyncReviews, CannotOpen, Client, Reviews
 from vouchgate.client.aio import AsyncClient
 from vouchgate.client.config import Config
+from vouchgate.client.errors import GateClosed
 from vouchgate.client.in_process import URL as ADDRESS
 from vouchgate.client.in_process import InProcess
 from vouchgate.ingest.claims.claim import Source
@@ -34,7 +35,7 @@ from vouchgate.server.auth import Authenticator
 from vouchgate.service import Service, open_to_serve
 from vouchgate.settings import Settings, SettingsError, load_settings
 from vouchgate.sources.repositories import RepositoryError
-from vouchgate.storage.errors import StorageError
+from vouchgate.storage.errors import StorageError, StoreClosed
 from vouchgate.storage.identity import tokens
 from vouchgate.storage.store import Store
 
@@ -88,9 +89,14 @@ class _Running:
         _RUNNING.add(self)
 
     def config(self, role: Role, name: str, sources: Iterable[str], timeout: float) -> Config:
-        """How the principal of this name calls; it is made where there is none. Raises ValueError."""
+        """How the principal of this name calls; it is made where there is none. Raises ValueError,
+        and GateClosed."""
+        self._transport.require_open()
         known = {Source(source) for source in sources}
-        token_id = self._principal(role, name + tokens.EMBEDDED, frozenset(known))
+        try:
+            token_id = self._principal(role, name + tokens.EMBEDDED, frozenset(known))
+        except StoreClosed:  # meanwhile
+            raise GateClosed("this gate is closed") from None
         return Config(ADDRESS, self._known.admit(token_id), timeout, RETRIES, self._transport)
 
     def both(self, timeout: float) -> tuple[Config, Config]:

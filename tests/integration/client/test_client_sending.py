@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
+import sys
+import threading
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -11,7 +14,7 @@ import pytest
 
 from tests.calling import KINDS, QUEUED, SECRET, STORED, TEXT, Kind, calling, in_turn, keys, problem, reply
 from tests.web import Answer, Asked, WebServer, web_server
-from vouchgate import ApiError, AsyncClient, Client, DeadLetter, OddAnswer, QueueFull, Unreachable
+from vouchgate import ApiError, AsyncClient, Client, DeadLetter, GateClosed, OddAnswer, QueueFull, Unreachable
 from vouchgate.client import Delivered, Delivery, Problem, exchange
 from vouchgate.client.batches import MOST_BYTES
 from vouchgate.ingest.claims.decision import ValidationResult
@@ -311,6 +314,53 @@ def test_coroutines_apply_deliveries(web: WebServer) -> None:
 
     assert asyncio.run(main()) == Delivered(done=1, failed=1, dead=0)
     assert applied == ["dlv_1", "dlv_2"]
+
+
+FORKED = """
+import asyncio, os, sys
+from vouchgate import AsyncClient, Client, GateClosed
+kind, url = sys.argv[1:]
+client = {"Client": Client, "AsyncClient": AsyncClient}[kind](url, "token")
+runner = asyncio.Runner()
+run = runner.run if kind == "AsyncClient" else lambda answer: answer
+def ask():
+    return (asyncio.run if kind == "AsyncClient" else lambda answer: answer)(client.memories())
+run(client.memories())
+if (child := os.fork()) == 0:
+    ask()
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+run(client.memories())
+run(client.aclose() if kind == "AsyncClient" else client.close())
+if (child := os.fork()) == 0:
+    try:
+        ask()
+    except GateClosed:
+        os._exit(0)
+    os._exit(1)
+assert os.waitpid(child, 0)[1] == 0
+"""
+
+
+def test_a_process_that_was_forked_asks_over_connections_of_its_own(kind: Kind, web: WebServer) -> None:
+    connections: list[int] = []
+
+    def answer(_: Asked) -> Answer:
+        connections.append(threading.get_ident())  # each connection has a thread, for as long as it is open
+        return reply({"items": [], "next": None})
+
+    web.routes["/v1/memories"] = answer
+    subprocess.run([sys.executable, "-c", FORKED, kind, web.url], check=True, timeout=60)
+    parent, child, again = connections
+    assert parent == again != child
+
+
+def test_a_client_that_is_closed_says_so(kind: Kind, web: WebServer) -> None:
+    with calling(kind, web.url, SECRET) as client:
+        client.close() if kind == "Client" else client.aclose()  # type: ignore[attr-defined]  # is its name there
+        with pytest.raises(GateClosed, match=f"this {kind} is closed"):
+            client.save(TEXT)
+    assert web.asked == []
 
 
 def test_deliveries_one_by_one(client: Client, web: WebServer) -> None:
