@@ -184,6 +184,7 @@ class AsyncClient(AsyncCaller):
             arguments = Arguments.of(function, text, claim)
 
             async def gated(*args: P.args, **kwargs: P.kwargs) -> Gated[T]:
+                args, kwargs = arguments.copied(args, kwargs)
                 content, said = arguments.read(options, args, kwargs)
                 async with self.gate(content, **said) as verdict:
                     return (

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 DEFAULT_URL = "http://127.0.0.1:8080"
 _TOKEN = re.compile(r"[\x21-\x7e]+")
+_MOST_TIMEOUT = 1_000_000  # seconds; sockets take some 9,000 times as many
 _AGENT = "vouchgate-client"
 
 
@@ -111,24 +112,29 @@ def configured(
         )
     if not _TOKEN.fullmatch(token):
         raise ValueError("the token holds characters that no token has: white space, or letters beyond ASCII")
-    if not timeout > 0:
-        raise ValueError("timeout must be over 0 seconds")
+    check_timeout(timeout)
     if retries < 0:
         raise ValueError("retries must be 0 or more")
     return Config(_checked(url), token, timeout, retries)
+
+
+def check_timeout(timeout: float) -> None:
+    """Raises ValueError."""
+    if not 0 < timeout <= _MOST_TIMEOUT:
+        raise ValueError(f"timeout must be over 0 and at most {_MOST_TIMEOUT:,} seconds")
 
 
 def _checked(url: str) -> str:
     try:
         parts = urlsplit(url)
         usable = parts.scheme in ("http", "https") and parts.hostname and (parts.port or 1) > 0
-        httpx.URL(url)
+        httpx.URL(url).raw_host.decode().encode("idna")  # raises for a name that none can look up
     except (ValueError, httpx.InvalidURL):
         usable = False
     if "://" not in url:
         raise ValueError(f"the URL must begin with http:// or https://, as in http://{url[:200]}")
     # A name and password in a URL would take the place of the token, and end up in logs.
-    if not usable or "@" in parts.netloc or parts.query or parts.fragment:
+    if not usable or "@" in parts.netloc or "?" in url or "#" in url:
         raise ValueError("the URL must be like https://gate.example.org: no user name, no query")
     return url.rstrip("/")
 

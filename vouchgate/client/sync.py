@@ -94,9 +94,10 @@ class Caller(Configured):
                 return None
             case CallFunction():
                 try:
-                    step.action()
+                    returned = step.action()
                 except Exception as error:  # noqa: BLE001  (whatever it is, it is told to the gate)
                     return error
+                calls.refuse_awaitable(returned, "what applies a delivery")
                 return None
 
 
@@ -152,6 +153,7 @@ class Client(Caller):
         """Leases until nothing is left, and applies each delivery in order. An exception of `apply` marks it as failed,
         to be tried again later; DeadLetter as given up. `apply` may see a delivery twice: it must do no harm. With
         `handed`, the `delivery` of a verdict that came within the last half minute, it alone is applied."""
+        calls.refuse_awaitable(apply, "what applies a delivery")
         clock, retries = time.monotonic, self._config.retries
         return self._run(
             deliver.deliver(sink, apply, user_id=user_id, retries=retries, clock=clock, handed=handed)
@@ -189,7 +191,8 @@ class Client(Caller):
 
         The claim is every text among the arguments given, a line each, lists and mappings looked into; or the argument
         that `text` names, or what `claim` makes of all of them: a text, or a mapping with `content` and what else
-        `save` takes. It must hold *everything* the body will write. The decorated function gives back a Gated: the
+        `save` takes. It must hold *everything* the body will write; but for what `text` names, lists and mappings
+        reach the body as copies, so that nothing is added meanwhile. The decorated function gives back a Gated: the
         verdict, and what the body returned if it ran.
         """
 
@@ -199,6 +202,7 @@ class Client(Caller):
             arguments = Arguments.of(function, text, claim)
 
             def gated(*args: P.args, **kwargs: P.kwargs) -> Gated[T]:
+                args, kwargs = arguments.copied(args, kwargs)
                 content, said = arguments.read(options, args, kwargs)
                 with self.gate(content, **said) as verdict:
                     return Gated(verdict, function(*args, **kwargs)) if verdict.as_sent else Gated(verdict)

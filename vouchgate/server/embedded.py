@@ -22,7 +22,7 @@ from sqlalchemy import URL
 
 from vouchgate.client import AsyncReviews, CannotOpen, Client, Reviews
 from vouchgate.client.aio import AsyncClient
-from vouchgate.client.config import Config
+from vouchgate.client.config import Config, check_timeout
 from vouchgate.client.errors import GateClosed
 from vouchgate.client.in_process import URL as ADDRESS
 from vouchgate.client.in_process import InProcess
@@ -209,8 +209,9 @@ class Gate(Client):
 
         What is not given is as `vouchgate serve` would have it here: VOUCHGATE_* variables, then vouchgate.toml;
         `settings` are the others by their names in small letters, such as `offline=True`. Raises CannotOpen, and
-        ValueError for an owner that cannot be one.
+        ValueError for an owner or a time-out that cannot be one.
         """
+        check_timeout(timeout)
         return cls(_open(database, repo, owner, policy, settings), timeout)
 
     def __init__(self, running: _Running, timeout: float) -> None:
@@ -255,6 +256,7 @@ class AsyncGate(AsyncClient):
         **settings: Any,
     ) -> Self:
         """See `Gate.open`."""
+        check_timeout(timeout)
 
         def close(opened: asyncio.Future[Self]) -> None:  # nobody waits for it any more
             if not opened.cancelled() and opened.exception() is None:

@@ -131,6 +131,15 @@ def test_on_verdict_is_told_instead_of_raising(in_memory: Desk) -> None:
     ]
     assert set(in_memory.values()) == {"one"}
 
+    async def never(answer: WriteAnswer) -> None:
+        told.append(answer)
+
+    with pytest.raises(TypeError, match="on_verdict is called and not awaited"):
+        in_memory.gated(on_verdict=never)
+    store = in_memory.gated(on_verdict=lambda answer: asyncio.sleep(0, answer))
+    with pytest.raises(TypeError, match="on_verdict is called and not awaited"):
+        store.put(NAMESPACE, "two", {"content": BLOCKED})
+
 
 def test_only_what_is_named_is_ungated(in_memory: Desk) -> None:
     store = in_memory.gated(ungated=[("scratch", "agent")])

@@ -278,10 +278,16 @@ SECRET = "vg_this-is-secret"
         ("http://gate.example.org/?x=1", SECRET, 30),
         ("http://gate.example.org:99999", SECRET, 30),
         ("http://", SECRET, 30),
+        ("http://gate.example.org?", SECRET, 30),
+        ("http://gate.example.org#", SECRET, 30),
+        ("http://gate..example.org", SECRET, 30),
+        (f"http://{'a' * 70}.example.org", SECRET, 30),
         ("http://gate.example.org", f"{SECRET}\n", 30),
         ("http://gate.example.org", f"{SECRET}é", 30),
         ("http://gate.example.org", f"{SECRET} ", 30),
         ("http://gate.example.org", SECRET, 0),
+        ("http://gate.example.org", SECRET, float("inf")),
+        ("http://gate.example.org", SECRET, 1e10),
     ],
 )
 @pytest.mark.parametrize("kind", [Client, AsyncClient])

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import pytest
@@ -146,6 +147,60 @@ def test_a_list_of_one_goes_the_way_of_one_and_is_answered_as_a_row(client: Clie
         else:
             (row,) = client.save_many([TEXT])
             assert isinstance(row, Problem) and (row.status, row.code) == (status, code)
+
+
+def test_what_is_no_list_is_not_taken_apart(client: Client, web: WebServer) -> None:
+    web.routes["/v1/claims/batch"], web.routes["/v1/claims"] = results, reply(QUEUED, 202)
+    wrong: Any
+    for wrong in ({"content": TEXT}, TEXT, TEXT.encode()):
+        with pytest.raises(TypeError, match=f"claims must be a list, not {type(wrong).__name__}"):
+            client.save_many(wrong)
+    for call in (client.save, client.check, partial(client.answer, "rev_1")):
+        with pytest.raises(TypeError, match="citations must be a list, not str"):
+            call(content=TEXT, citations="ADR-0029")
+    with pytest.raises(TypeError, match="fail_on must be a list"):
+        client.check_document(TEXT, fail_on="UNCITED")
+    (row,) = client.save_many([{"content": TEXT, "citations": "ADR-0029"}])
+    assert isinstance(row, Problem) and "citations must be a list, not str" in row.detail
+    assert web.asked == []
+    assert len(client.save_many(each for each in (TEXT, f"{TEXT} So."))) == 2  # type: ignore[arg-type]  # it ends
+
+
+def test_what_a_gated_body_writes_is_what_was_checked(kind: Kind, web: WebServer) -> None:
+    """The caller adds to its list while the gate is asked."""
+    turn: list[Any] = []
+    kept: list[Any] = []
+
+    def answer(_: Asked) -> Answer:
+        turn[0].append("The model made this up.")
+        turn.append("And this.")
+        return reply(STORED, 201)
+
+    class Keeper(dict[str, str]):
+        def put(self, lines: object, *, more: object = ()) -> None:
+            self["kept"] = "yes"
+            kept.append((lines, more))
+
+        async def aput(self, lines: object, *, more: object = ()) -> None:
+            self.put(lines, more=more)
+
+    web.routes["/v1/claims"] = answer
+    for claim in (None, lambda self, lines, *, more: lines[0][0]):
+        turn[:], keeper = [[TEXT]], Keeper()
+        if kind == "Client":
+            with Client(web.url, SECRET) as client:
+                assert client.gated(claim=claim)(Keeper.put)(keeper, turn, more={"of": turn, "and": (turn,)})
+        else:
+
+            async def main(claim: Any = claim, keeper: Keeper = keeper) -> None:
+                async with AsyncClient(web.url, SECRET) as client:
+                    put = client.gated(claim=claim)(Keeper.aput)
+                    assert await put(keeper, turn, more={"of": turn, "and": (turn,)})
+
+            asyncio.run(main())
+        assert turn == [[TEXT, "The model made this up."], "And this."]
+        assert kept.pop() == ([[TEXT]], {"of": [[TEXT]], "and": ([[TEXT]],)})
+        assert keeper == {"kept": "yes"}, "whose method it is is no copy"
 
 
 @pytest.mark.parametrize(
@@ -314,6 +369,12 @@ def test_coroutines_apply_deliveries(web: WebServer) -> None:
 
     assert asyncio.run(main()) == Delivered(done=1, failed=1, dead=0)
     assert applied == ["dlv_1", "dlv_2"]
+    # Who waits does not await: it would be told as done, and never written.
+    told = gate_with(web, [leased(1)])
+    for never in (apply, lambda _: asyncio.sleep(0)):
+        with Client(web.url, SECRET) as client, pytest.raises(TypeError, match="called and not awaited"):
+            client.deliver("notes", never)  # type: ignore[arg-type]  # that is what is tested
+    assert (told, applied) == ([], ["dlv_1", "dlv_2"])
 
 
 FORKED = """

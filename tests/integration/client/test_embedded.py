@@ -251,6 +251,9 @@ def test_what_cannot_be_opened_is_said(tmp_path: Path, monkeypatch: pytest.Monke
             Gate.open(**arguments)
     with pytest.raises(ValueError, match="owner id"):
         Gate.open(tmp_path / "memory.db", owner="")
+    for timeout in (0, -1, float("inf")):
+        with pytest.raises(ValueError, match="timeout must be over 0"):
+            Gate.open(tmp_path / "memory.db", timeout=timeout)
 
 
 def test_a_program_that_does_not_close_it_ends_and_loses_nothing(tmp_path: Path, repo: Path) -> None:
