@@ -41,7 +41,7 @@ from vouchgate.adapters.langgraph_steps import (
 )
 from vouchgate.adapters.rendering import Unrenderable
 from vouchgate.client import AsyncClient, Client, Delivered, Delivery, VouchgateError
-from vouchgate.client.calls import refuse_awaitable
+from vouchgate.client.calls import SaveOptions, refuse_awaitable
 from vouchgate.client.deliver import BEGIN_WITHIN
 
 __all__ = ["GatedStore", "NotWritten", "Unrenderable", "WriteAnswer"]
@@ -125,7 +125,7 @@ class GatedStore(BaseStore):
                 case RunInStore():
                     step.results = self._store.batch(step.ops)
                 case SendClaims():
-                    step.results = client.save_many(_claims(step), hand_over=True)
+                    step.results = client.save_many(_claims(step), **_options(step))
                 case DeliverWrites():
                     self._deliver(step.owner, step.errors, step.handed)
                 case Pause():
@@ -144,7 +144,7 @@ class GatedStore(BaseStore):
                 case RunInStore():
                     step.results = await self._store.abatch(step.ops)
                 case SendClaims():
-                    step.results = await client.save_many(_claims(step), hand_over=True)
+                    step.results = await client.save_many(_claims(step), **_options(step))
                 case DeliverWrites():
                     await self._adeliver(step.owner, step.errors, step.handed)
                 case Pause():
@@ -281,6 +281,10 @@ def _in_a_loop() -> bool:
     except RuntimeError:
         return False
     return True
+
+
+def _options(step: SendClaims) -> SaveOptions:
+    return {"hand_over": True, "idempotency_key": step.key}
 
 
 def _claims(step: SendClaims) -> list[Mapping[str, object]]:
