@@ -78,6 +78,17 @@ test("a gated body runs only for what is stored, and every text is checked", asy
   const masked = await remember("The office pays with 4111 1111 1111 1111.");
   assert.deepEqual([masked.ran, masked.verdict.outcome, masked.next_step.includes("with masks")], [false, "stored", true]);
   for (const unseen of [[7], ["a", new Client()], ["a", Buffer.from("b")], ["a", () => "b"]]) await assert.rejects(remember(...unseen), TypeError);
+  const k = Symbol();
+  const matched = "Ann wants rice; and the firewall may be off".match(/Ann wants rice/);
+  const odd = [matched, Object.assign(["Ann wants oats."], { note: "hidden" }), { a: "Ann wants corn.", [k]: "hidden" }, Object.defineProperty({ a: "Ann wants peas." }, "b", { value: "hidden" })];
+  for (const unseen of [...odd, [odd[1]], new Map([["a", odd[2]]]), Object.assign(new Date(), { note: "hidden" })]) await assert.rejects(remember("Ann wants figs.", unseen), /nobody can see/);
+  const turn = ["Ann wants a walk at ten."];
+  const keeping = client.gated((lines: string[], more: { of: string[] }) => [...lines, ...more.of], user);
+  const first = keeping(turn, { of: turn });
+  turn.push("The firewall may be off.");
+  assert.deepEqual((await first).value, ["Ann wants a walk at ten.", "Ann wants a walk at ten."]);
+  const of_match = client.gated((match: RegExpMatchArray) => match.input, { claim: (match) => ({ content: String(match.input), ...user }) });
+  assert.equal((await of_match("Ann has a hat of felt.".match(/hat/) as RegExpMatchArray)).value, "Ann has a hat of felt.");
   const keeper = { kept: "", keep: client.gated(async function (this: { kept: string }, title: string, note: string) { return (this.kept = title + note); }, { ...user, text: 1 }) };
   assert.equal((await keeper.keep("Trains", "Trains to Tallinn are green.")).value, keeper.kept);
   const made = client.gated((title: string, body: string) => title + body, { claim: (title, body) => ({ content: `${title}: ${body}`, ...user }) });

@@ -41,6 +41,7 @@ from vouchgate.adapters.langgraph_steps import (
 )
 from vouchgate.adapters.rendering import Unrenderable
 from vouchgate.client import AsyncClient, Client, Delivered, Delivery, VouchgateError
+from vouchgate.client.calls import SaveOptions, refuse_awaitable
 from vouchgate.client.deliver import BEGIN_WITHIN
 
 __all__ = ["GatedStore", "NotWritten", "Unrenderable", "WriteAnswer"]
@@ -91,7 +92,7 @@ class GatedStore(BaseStore):
         source: str = "ai_synthesis",
         user_id: str | Callable[[Namespace], str] | None = None,
         ungated: Iterable[Namespace] = (),
-        on_verdict: Callable[[WriteAnswer], None] | None = None,
+        on_verdict: Callable[[WriteAnswer], object] | None = None,
     ) -> None:
         if client is None and aclient is None:
             raise ValueError("a GatedStore needs a client, an aclient, or both")
@@ -105,6 +106,7 @@ class GatedStore(BaseStore):
         self._ungated = list(ungated)
         if not all(isinstance(one, tuple) and one for one in self._ungated):
             raise ValueError("`ungated` is a list of namespaces, like [('scratch',)]; none may be empty")
+        refuse_awaitable(on_verdict, "on_verdict")
         self._on_verdict = on_verdict
         # Whoever comes while another delivers waits, and then finds its own write done.
         self._lock = threading.Lock()
@@ -123,7 +125,7 @@ class GatedStore(BaseStore):
                 case RunInStore():
                     step.results = self._store.batch(step.ops)
                 case SendClaims():
-                    step.results = client.save_many(_claims(step), hand_over=True)
+                    step.results = client.save_many(_claims(step), **_options(step))
                 case DeliverWrites():
                     self._deliver(step.owner, step.errors, step.handed)
                 case Pause():
@@ -142,7 +144,7 @@ class GatedStore(BaseStore):
                 case RunInStore():
                     step.results = await self._store.abatch(step.ops)
                 case SendClaims():
-                    step.results = await client.save_many(_claims(step), hand_over=True)
+                    step.results = await client.save_many(_claims(step), **_options(step))
                 case DeliverWrites():
                     await self._adeliver(step.owner, step.errors, step.handed)
                 case Pause():
@@ -209,7 +211,7 @@ class GatedStore(BaseStore):
             raise done.error
         if self._on_verdict is not None:
             for answer in done.answers:
-                self._on_verdict(answer)
+                refuse_awaitable(self._on_verdict(answer), "on_verdict")
         elif missing := [answer for answer in done.answers if not answer.written]:
             raise NotWritten(missing)
         return done.results
@@ -279,6 +281,10 @@ def _in_a_loop() -> bool:
     except RuntimeError:
         return False
     return True
+
+
+def _options(step: SendClaims) -> SaveOptions:
+    return {"hand_over": True, "idempotency_key": step.key}
 
 
 def _claims(step: SendClaims) -> list[Mapping[str, object]]:

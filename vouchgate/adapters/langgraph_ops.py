@@ -11,7 +11,7 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from langgraph.store.base import GetOp, Item, PutOp, Result, validate_op_namespace
 from pydantic import JsonValue
@@ -71,7 +71,8 @@ class WriteAnswer:
         """One or two sentences for the agent: what happened, why, and what to do now."""
         what = "deleted" if self.removal else "saved"
         if self.written:
-            return f"The memory is {what}."
+            masked = self.verdict.passed and not self.verdict.as_sent and not self.removal
+            return f"The memory is {what}" + (", with masks in place of personal data." if masked else ".")
         if self.verdict.passed:
             why = f": {self.error}" if self.error else "."
             return f"The memory is stored at the gate, and not yet in the store behind it; it will be{why}"
@@ -127,16 +128,33 @@ def op_for_delivery(delivery: Delivery, terms: Terms) -> PutOp:
         _check_owner(op.namespace, delivery.owner_id, terms)
         if delivery.op is DeliveryOp.REMOVE:
             return op
-        path = delivery.data.get("path")
-        if path is not None and not isinstance(path, list):
-            raise Unrestorable("Its path is none.")
-        value = restore(delivery.place, path, delivery.content)
-        if delivery.data.get("kind") is True:
-            ((kind, content),) = value.items()
-            value = {"kind": kind, "content": content}
+        value = _restored(delivery.place, delivery.data, delivery.content)
         return op._replace(value=value, index=_index(delivery.data), ttl=_ttl(delivery.data))
     except ValueError as error:
         raise DeadLetter(f"It cannot be written to the LangGraph store. {error}") from error
+
+
+def _restored(place: str, data: Mapping[str, JsonValue], text: str) -> dict[str, JsonValue]:
+    path = data.get("path")
+    if path is not None and not isinstance(path, list):
+        raise Unrestorable("Its path is none.")
+    value = restore(place, path, text)
+    if data.get("kind") is True:
+        ((kind, content),) = value.items()
+        value = {"kind": kind, "content": content}
+    return value
+
+
+def as_masked(write: Write, verdict: ValidationResult) -> Write:
+    """What the store will hold where the gate has masked personal data in the text."""
+    text = verdict.evidence.claim.content
+    if write.value is None or text == write.content:
+        return write
+    target: Any = write.options["delivery"]
+    try:
+        return dataclasses.replace(write, value=_restored(target["place"], target["data"], text))
+    except ValueError:  # then it can never be written, and its delivery says why
+        return write
 
 
 def get_op_for(op: PutOp) -> GetOp:

@@ -15,11 +15,13 @@ from vouchgate.adapters.langgraph_ops import (
     Terms,
     Write,
     WriteAnswer,
+    as_masked,
     as_replacement,
     build_removal,
     build_write,
 )
-from vouchgate.client import ApiError, Problem, QueueFull
+from vouchgate.client import ApiError, Problem
+from vouchgate.client.calls import new_key
 from vouchgate.ingest.claims.decision import ValidationResult
 from vouchgate.ingest.claims.leased import Delivery
 from vouchgate.ingest.rules import Rule
@@ -41,6 +43,7 @@ class SendClaims:
     """Send the claims of these."""
 
     writes: Sequence[Write]
+    key: str = field(default_factory=new_key)
     results: list[ValidationResult | Problem] = field(default_factory=list)
 
 
@@ -100,8 +103,10 @@ def batch(
     saved = SendClaims(writes)
     yield saved
     pairs = list(zip(writes, saved.results, strict=True))
-    answers = yield from _answers([(write, one) for write, one in pairs if isinstance(one, ValidationResult)])
-    errors = [_error(one) for one in saved.results if isinstance(one, Problem)]
+    answers = yield from _answers(
+        [(as_masked(write, one), one) for write, one in pairs if isinstance(one, ValidationResult)]
+    )
+    errors = [_error(one, saved.key) for one in saved.results if isinstance(one, Problem)]
     return BatchResult(results, answers, errors[0] if errors else None)
 
 
@@ -178,6 +183,7 @@ def _holds(item: Result, write: Write) -> bool:
     return isinstance(item, Item) and item.value == write.value
 
 
-def _error(problem: Problem) -> ApiError:
-    kind = QueueFull if problem.code == "queue_full" else ApiError
-    return kind(problem.status, problem.code, problem.detail)
+def _error(problem: Problem, key: str) -> ApiError:
+    error = problem.error()
+    error.idempotency_key = key
+    return error

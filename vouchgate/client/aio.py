@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -48,7 +49,17 @@ class AsyncCaller(Configured):
 
     def _connect(self, config: Config) -> None:
         self._config = config
-        self._http = httpx.AsyncClient(**config.for_httpx())
+        self._connections = {os.getpid(): httpx.AsyncClient(**config.for_httpx())}
+
+    @property
+    def _http(self) -> httpx.AsyncClient:
+        """As of `Caller`."""
+        if self._closed:
+            raise self._closed_error()
+        mine = self._connections.get(os.getpid())
+        return mine or self._connections.setdefault(
+            os.getpid(), httpx.AsyncClient(**self._config.for_httpx())
+        )
 
     async def __aenter__(self) -> Self:
         return self
@@ -58,7 +69,9 @@ class AsyncCaller(Configured):
 
     async def aclose(self) -> None:
         """Closes the connections."""
-        await self._http.aclose()
+        self._closed = True
+        if (mine := self._connections.get(os.getpid())) is not None:
+            await mine.aclose()
 
     async def _run(self, operation: Operation[T]) -> T:
         reply: Reply = None
@@ -77,6 +90,10 @@ class AsyncCaller(Configured):
                     return answer_of(await self._http.request(**self._config.for_request(step.call)))
                 except httpx.RequestError as error:
                     return describe_lost_request(error)
+                except RuntimeError:  # of httpx, where another task has closed it meanwhile
+                    if self._closed:
+                        raise self._closed_error() from None
+                    raise
             case Pause():
                 await asyncio.sleep(step.seconds)
                 return None
@@ -167,6 +184,7 @@ class AsyncClient(AsyncCaller):
             arguments = Arguments.of(function, text, claim)
 
             async def gated(*args: P.args, **kwargs: P.kwargs) -> Gated[T]:
+                args, kwargs = arguments.copied(args, kwargs)
                 content, said = arguments.read(options, args, kwargs)
                 async with self.gate(content, **said) as verdict:
                     return (

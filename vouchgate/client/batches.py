@@ -8,7 +8,15 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from vouchgate.client import answers, calls
-from vouchgate.client.calls import ClaimMapping, ClaimOptions, SaveOptions, as_json, checked_key, claim_of
+from vouchgate.client.calls import (
+    ClaimMapping,
+    ClaimOptions,
+    SaveOptions,
+    as_json,
+    checked_key,
+    claim_of,
+    listed,
+)
 from vouchgate.client.errors import ApiError, OddAnswer, Unsendable, VouchgateError
 from vouchgate.client.exchange import MOST_WAITED, backoff, exchange
 from vouchgate.client.models import Problem
@@ -50,9 +58,10 @@ def save_many(
     `idempotency_key` for the list.
 
     A row that no JSON can hold, or that is larger than a body may be, is a Problem like any other bad row. Raises
-    VouchgateError with the key: what was decided before stays decided, and the whole list sent again with that key
-    is answered the same.
+    TypeError for what is no list, and VouchgateError with the key: what was decided before stays decided, and the
+    whole list sent again with that key is answered the same.
     """
+    claims = listed(claims, "claims")
     key = checked_key(options.get("idempotency_key"))
     prefer = HAND_OVER if options.get("hand_over") and len(claims) == 1 else None
     common = {name: value for name, value in options.items() if name not in ("idempotency_key", "hand_over")}

@@ -9,7 +9,8 @@ import re
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import TypedDict, Unpack
+from inspect import isawaitable, iscoroutine, iscoroutinefunction
+from typing import TypedDict, TypeVar, Unpack
 
 from vouchgate.client import answers
 from vouchgate.client.errors import ApiError, Unsendable
@@ -35,6 +36,7 @@ _KEY = re.compile(r"[\x21-\x7e]([\x20-\x7e]{0,253}[\x21-\x7e])?")  # as docs/api
 _ID = re.compile(r"[A-Za-z0-9_-]{1,200}")
 
 ClaimMapping = Mapping[str, object]
+T = TypeVar("T")
 
 
 def new_key() -> str:
@@ -98,9 +100,25 @@ def claim_of(content: str, options: ClaimOptions | SaveOptions) -> tuple[ClaimMa
     said: dict[str, object] = {"memory_type": "fact", "source": "ai_synthesis", **options}
     key, _ = said.pop("idempotency_key", None), said.pop("hand_over", None)
     if "citations" in said:
-        said["citations"] = list(options["citations"] or ()) or None
+        said["citations"] = listed(options["citations"], "citations") or None
     claim = {name: value for name, value in said.items() if value is not None}
     return {"content": content, **claim}, None if key is None else str(key)
+
+
+def listed(given: Iterable[T] | None, what: str) -> list[T]:
+    """What was given, in a list. Raises TypeError for a text or a mapping, which would be taken for its letters or
+    names."""
+    if isinstance(given, str | bytes | Mapping):
+        raise TypeError(f"{what} must be a list, not {type(given).__name__}")
+    return list(given or ())
+
+
+def refuse_awaitable(given: object, what: str) -> None:
+    """Raises TypeError for a coroutine function, and for what is to be awaited: it would never run."""
+    if iscoroutine(given):
+        given.close()
+    if iscoroutinefunction(given) or isawaitable(given):
+        raise TypeError(f"{what} is called and not awaited: give a plain function, or use AsyncClient")
 
 
 def dress(method: Callable[..., object], call: Callable[..., Call[object]]) -> None:
@@ -161,7 +179,7 @@ def corroborate(
 ) -> Call[Corroborated]:
     """What sources that you found say of a claim together: each is `{"text"}`, and `"id"`, `"url"`, `"title"`,
     `"published"`. Advice about what you brought; nothing is kept of it, and none of it vouches for a memory."""
-    said = {"claim": claim, "sources": list(sources), "as_of": as_of, "window_days": window_days}
+    said = {"claim": claim, "sources": listed(sources, "sources"), "as_of": as_of, "window_days": window_days}
     body = as_json({name: value for name, value in said.items() if value is not None})
     return Call("POST", "/v1/claims/corroborate", answers.body_reader(Corroborated), body=body)
 
@@ -181,7 +199,7 @@ def check_document(
     See docs/api.md for the rest."""
     said: dict[str, object] = {"content": content, "name": name, "format": format, "user_id": user_id}
     said |= {"only_marked": only_marked, "allow_no_claims": allow_no_claims}
-    said |= {} if fail_on is None else {"fail_on": list(fail_on)}
+    said |= {} if fail_on is None else {"fail_on": listed(fail_on, "fail_on")}
     body = as_json({each: value for each, value in said.items() if value is not None})
     return Call("POST", "/v1/documents/check", answers.document_report, body=body)
 
@@ -284,7 +302,7 @@ def answer(
 ) -> Call[ValidationResult]:
     """Answers what the owner asks of a claim that was sent back: the claim in other words, or with other citations.
     Sent again, it is given the decision that fell."""
-    said = {"content": content, "citations": list(citations)}
+    said = {"content": content, "citations": listed(citations, "citations")}
     body = as_json({name: value for name, value in said.items() if value})
     path = f"/v1/claims/pending/{path_id(queue_id, 'claim')}/answer"
     return Call("POST", path, answers.submitted, VERDICTS, body=body)

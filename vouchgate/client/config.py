@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from vouchgate.client.errors import GateClosed
 from vouchgate.client.steps import Call, HttpReply, NoReply
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 DEFAULT_URL = "http://127.0.0.1:8080"
 _TOKEN = re.compile(r"[\x21-\x7e]+")
+_MOST_TIMEOUT = 1_000_000  # seconds; sockets take some 9,000 times as many
 _AGENT = "vouchgate-client"
 
 
@@ -71,6 +73,7 @@ class Configured(ABC):
     """How every client is made: for an address and a token, or over a way of its own."""
 
     _config: Config
+    _closed = False
 
     def __init__(
         self, url: str | None = None, token: str | None = None, *, timeout: float = 30.0, retries: int = 4
@@ -87,6 +90,9 @@ class Configured(ABC):
         made = cls.__new__(cls)
         made._connect(config)
         return made
+
+    def _closed_error(self) -> GateClosed:
+        return GateClosed(f"this {type(self).__name__} is closed: open another one")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._config.url!r})"
@@ -106,24 +112,29 @@ def configured(
         )
     if not _TOKEN.fullmatch(token):
         raise ValueError("the token holds characters that no token has: white space, or letters beyond ASCII")
-    if not timeout > 0:
-        raise ValueError("timeout must be over 0 seconds")
+    check_timeout(timeout)
     if retries < 0:
         raise ValueError("retries must be 0 or more")
     return Config(_checked(url), token, timeout, retries)
+
+
+def check_timeout(timeout: float) -> None:
+    """Raises ValueError."""
+    if not 0 < timeout <= _MOST_TIMEOUT:
+        raise ValueError(f"timeout must be over 0 and at most {_MOST_TIMEOUT:,} seconds")
 
 
 def _checked(url: str) -> str:
     try:
         parts = urlsplit(url)
         usable = parts.scheme in ("http", "https") and parts.hostname and (parts.port or 1) > 0
-        httpx.URL(url)
+        httpx.URL(url).raw_host.decode().encode("idna")  # raises for a name that none can look up
     except (ValueError, httpx.InvalidURL):
         usable = False
     if "://" not in url:
         raise ValueError(f"the URL must begin with http:// or https://, as in http://{url[:200]}")
     # A name and password in a URL would take the place of the token, and end up in logs.
-    if not usable or "@" in parts.netloc or parts.query or parts.fragment:
+    if not usable or "@" in parts.netloc or "?" in url or "#" in url:
         raise ValueError("the URL must be like https://gate.example.org: no user name, no query")
     return url.rstrip("/")
 

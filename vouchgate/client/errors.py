@@ -22,8 +22,8 @@ class CannotOpen(VouchgateError):
 
 
 class GateClosed(VouchgateError, RuntimeError):
-    """The gate inside this program takes nothing more: it was closed, the program's main thread has ended, or this
-    process was forked from the one it is in. It was not sent."""
+    """The client was closed, or the gate inside this program takes nothing more: it was closed, the program's main
+    thread has ended, or this process was forked from the one it is in. It was not sent."""
 
 
 class Unsendable(VouchgateError, ValueError):

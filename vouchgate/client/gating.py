@@ -5,11 +5,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
+from copy import deepcopy
 from dataclasses import dataclass
 from datetime import date, time, timedelta
 from decimal import Decimal
 from enum import Enum
-from typing import Any, Generic, TypeVar, get_type_hints
+from typing import Any, Generic, TypeVar, cast, get_type_hints
 from uuid import UUID
 
 from vouchgate.client.advice import next_step
@@ -17,6 +18,8 @@ from vouchgate.client.calls import SaveOptions
 from vouchgate.ingest.claims.decision import ValidationResult
 
 T = TypeVar("T")
+A = TypeVar("A", bound=tuple[object, ...])
+K = TypeVar("K", bound=Mapping[str, object])
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,7 @@ _OPTIONS = frozenset(get_type_hints(SaveOptions))
 ClaimFrom = Callable[..., str | Mapping[str, Any]]  # Any: of a claim's fields, each with a type of its own
 # What holds no words of whoever calls.
 _NO_TEXT = (bool, int, float, complex, Decimal, date, time, timedelta, UUID, Enum, type(None))
+_SEVERAL = (Mapping, list, tuple, AbstractSet)  # what is looked into
 _MOST_LEVELS = 32  # of lists and mappings within an argument, as of a claim's metadata
 
 
@@ -71,6 +75,36 @@ class Arguments:
         if not set(named) - set(_RECEIVERS) or text not in (None, *named):
             raise TypeError(f"{_name(function)} has no argument {text or ''!r} to take the claim from")
         return cls(signature, text, None)
+
+    def copied(self, args: A, kwargs: K) -> tuple[A, K]:
+        """The arguments as they are now, for what is checked and what is written: what a caller changes while the gate
+        is asked, nobody has checked. Lists and mappings are copied; what `claim` knows how to read in them is not, nor
+        is the object of a method. Raises TypeError."""
+        if self.text is not None:  # a text does not change
+            return args, kwargs
+        kept = args[:1] if next(iter(self.signature.parameters), None) in _RECEIVERS else ()
+        done = dict[int, object]()
+        copies = (*kept, *(self._copied(each, done, _MOST_LEVELS) for each in args[len(kept) :]))
+        named = {name: self._copied(each, done, _MOST_LEVELS) for name, each in kwargs.items()}
+        return cast(A, copies), cast(K, named)
+
+    def _copied(self, value: object, done: dict[int, object], levels: int) -> object:
+        if id(value) in done or not isinstance(value, _SEVERAL) or not levels:
+            return done.get(id(value), value)
+        kind = type(value)
+        if kind is list:
+            done[id(value)] = several = list[object]()
+            several += [self._copied(each, done, levels - 1) for each in value]
+        elif isinstance(value, dict) and kind is dict:
+            done[id(value)] = named = dict[object, object]()
+            named |= {key: self._copied(each, done, levels - 1) for key, each in value.items()}
+        elif kind is tuple:
+            done[id(value)] = tuple(self._copied(each, done, levels - 1) for each in value)
+        elif kind is set:
+            done[id(value)] = set(value)
+        elif self.claim is None:
+            done[id(value)] = deepcopy(value)
+        return done.get(id(value), value)
 
     def read(
         self, options: SaveOptions, args: tuple[object, ...], kwargs: Mapping[str, object]
@@ -111,7 +145,7 @@ def _every_text(given: Mapping[str, object]) -> str:
 def _texts(name: str, value: object, levels: int) -> Iterator[str]:
     if isinstance(value, str):
         yield value
-    elif isinstance(value, Mapping | list | tuple | AbstractSet) and levels:
+    elif isinstance(value, _SEVERAL) and levels:
         parts = (part for pair in value.items() for part in pair) if isinstance(value, Mapping) else value
         for part in parts:
             yield from _texts(name, part, levels - 1)

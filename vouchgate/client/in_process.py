@@ -61,14 +61,19 @@ class InProcess(httpx.BaseTransport, httpx.AsyncBaseTransport):
         if left:
             await asyncio.wait(left, timeout=seconds)
 
-    def _send(self, request: httpx.Request) -> Future[httpx.Response]:
+    def require_open(self) -> None:
+        """Raises GateClosed."""
         if os.getpid() != self._process:  # there is no loop in it, and nobody would answer
             raise GateClosed(
                 "this gate was opened in the process that this one was forked from: open one here"
             )
+        if self._ended:
+            raise GateClosed("this gate is closed")
+
+    def _send(self, request: httpx.Request) -> Future[httpx.Response]:
+        self.require_open()  # before the lock, which may have been held when this process was forked
         with self._lock:
-            if self._ended:
-                raise GateClosed("this gate is closed")
+            self.require_open()
             sent = asyncio.run_coroutine_threadsafe(self._answer(request), self._loop)
             self._under_way.add(sent)
         sent.add_done_callback(self._forget)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -44,7 +45,16 @@ class Caller(Configured):
 
     def _connect(self, config: Config) -> None:
         self._config = config
-        self._http = httpx.Client(**config.for_httpx())
+        self._connections = {os.getpid(): httpx.Client(**config.for_httpx())}
+
+    @property
+    def _http(self) -> httpx.Client:
+        """The connections of this process. Over those of the one that it was forked from, which stay open for that
+        one, it would read answers that are not its own."""
+        if self._closed:
+            raise self._closed_error()
+        mine = self._connections.get(os.getpid())
+        return mine or self._connections.setdefault(os.getpid(), httpx.Client(**self._config.for_httpx()))
 
     def __enter__(self) -> Self:
         return self
@@ -54,7 +64,9 @@ class Caller(Configured):
 
     def close(self) -> None:
         """Closes the connections."""
-        self._http.close()
+        self._closed = True
+        if (mine := self._connections.get(os.getpid())) is not None:
+            mine.close()
 
     def _run(self, operation: Operation[T]) -> T:
         reply: Reply = None
@@ -73,14 +85,19 @@ class Caller(Configured):
                     return answer_of(self._http.request(**self._config.for_request(step.call)))
                 except httpx.RequestError as error:
                     return describe_lost_request(error)
+                except RuntimeError:  # of httpx, where another thread has closed it meanwhile
+                    if self._closed:
+                        raise self._closed_error() from None
+                    raise
             case Pause():
                 time.sleep(step.seconds)
                 return None
             case CallFunction():
                 try:
-                    step.action()
+                    returned = step.action()
                 except Exception as error:  # noqa: BLE001  (whatever it is, it is told to the gate)
                     return error
+                calls.refuse_awaitable(returned, "what applies a delivery")
                 return None
 
 
@@ -136,6 +153,7 @@ class Client(Caller):
         """Leases until nothing is left, and applies each delivery in order. An exception of `apply` marks it as failed,
         to be tried again later; DeadLetter as given up. `apply` may see a delivery twice: it must do no harm. With
         `handed`, the `delivery` of a verdict that came within the last half minute, it alone is applied."""
+        calls.refuse_awaitable(apply, "what applies a delivery")
         clock, retries = time.monotonic, self._config.retries
         return self._run(
             deliver.deliver(sink, apply, user_id=user_id, retries=retries, clock=clock, handed=handed)
@@ -173,7 +191,8 @@ class Client(Caller):
 
         The claim is every text among the arguments given, a line each, lists and mappings looked into; or the argument
         that `text` names, or what `claim` makes of all of them: a text, or a mapping with `content` and what else
-        `save` takes. It must hold *everything* the body will write. The decorated function gives back a Gated: the
+        `save` takes. It must hold *everything* the body will write; but for what `text` names, lists and mappings
+        reach the body as copies, so that nothing is added meanwhile. The decorated function gives back a Gated: the
         verdict, and what the body returned if it ran.
         """
 
@@ -183,6 +202,7 @@ class Client(Caller):
             arguments = Arguments.of(function, text, claim)
 
             def gated(*args: P.args, **kwargs: P.kwargs) -> Gated[T]:
+                args, kwargs = arguments.copied(args, kwargs)
                 content, said = arguments.read(options, args, kwargs)
                 with self.gate(content, **said) as verdict:
                     return Gated(verdict, function(*args, **kwargs)) if verdict.as_sent else Gated(verdict)

@@ -16,7 +16,7 @@ from typing import Protocol, TypeVar
 from vouchgate.gate.gathering import SourceReader, gather, timed_out
 from vouchgate.gate.incoming import ClaimRefused, given_citations, owner_for, refuse_over_limits
 from vouchgate.gate.judge import EntailmentModel, Judge, weigh
-from vouchgate.gate.masking import mask_claim, unasked_readings
+from vouchgate.gate.masking import mask_claim, misdirected, unasked_readings
 from vouchgate.gate.paraphrases import ParaphraseLookup
 from vouchgate.ingest.check import NOTHING_NEAR
 from vouchgate.ingest.checks.hedge import HedgeDetector
@@ -115,12 +115,19 @@ class Examiner:
 
     def mask_claim(self, sent: ClaimIn) -> tuple[ClaimIn, tuple[SecretMatch, ...], tuple[SecretMatch, ...]]:
         """What was sent, with masks in place of personal data that the policy masks and of credentials, and where these
-        and those were. Raises ClaimRefused for what is larger than the policy allows, and for an owner who is called
-        like a credential."""
+        and those were. Raises ClaimRefused for what is larger than the policy allows, for an owner who is called
+        like a credential, and for a place or an id of the delivery that would be masked."""
         refuse_over_limits(sent, self.policy.limits)
         self.refuse_secret("user_id", sent.user_id)
         sent, secrets = mask_claim(self.secrets, sent)
-        return *mask_claim(self._masked, sent), secrets
+        masked, personal = mask_claim(self._masked, sent)
+        if match := misdirected(personal):
+            raise ClaimRefused(
+                "personal_data",
+                f"{match.where} holds personal data ({match.kind}) that the policy masks, and with a mask it would name"
+                " something else: use a place or an id without; nothing of the request was kept",
+            )
+        return masked, personal, secrets
 
     def mask_text(self, text: str) -> str:
         """A text that is no claim, with the same masks."""

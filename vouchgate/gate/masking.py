@@ -16,6 +16,8 @@ from vouchgate.ingest.claims.texts import CONTENT
 from vouchgate.wire import CitationIn, ClaimIn, DeliveryIn
 
 _APART = re.compile(r"[\"\[\],/\s]+")
+# Where what is to be written is found again: with a mask it would be another's.
+_FINDS = re.compile(r"delivery\.(sink|place|data\.(.*\.)?(\w*_)?id)")
 _MOST_NAME = 64  # characters of a name that stands for a credential
 
 Detector = SecretDetector | PersonalDataDetector
@@ -67,6 +69,12 @@ def _leaves(value: JsonValue) -> Iterator[str]:
     elif isinstance(value, dict | list):
         for each in value.values() if isinstance(value, dict) else value:
             yield from _leaves(each)
+
+
+def misdirected(personal: Sequence[SecretMatch]) -> SecretMatch | None:
+    """The first of the masks after which a delivery would be written to another place, or under another id, where those
+    of two people may be one; None where there is none. A credential there blocks the claim."""
+    return next((match for match in personal if _FINDS.fullmatch(match.where)), None)
 
 
 def unasked_readings(cited: Sequence[Citation]) -> list[SourceReading]:

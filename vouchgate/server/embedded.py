@@ -22,7 +22,8 @@ from sqlalchemy import URL
 
 from vouchgate.client import AsyncReviews, CannotOpen, Client, Reviews
 from vouchgate.client.aio import AsyncClient
-from vouchgate.client.config import Config
+from vouchgate.client.config import Config, check_timeout
+from vouchgate.client.errors import GateClosed
 from vouchgate.client.in_process import URL as ADDRESS
 from vouchgate.client.in_process import InProcess
 from vouchgate.ingest.claims.claim import Source
@@ -34,7 +35,7 @@ from vouchgate.server.auth import Authenticator
 from vouchgate.service import Service, open_to_serve
 from vouchgate.settings import Settings, SettingsError, load_settings
 from vouchgate.sources.repositories import RepositoryError
-from vouchgate.storage.errors import StorageError
+from vouchgate.storage.errors import StorageError, StoreClosed
 from vouchgate.storage.identity import tokens
 from vouchgate.storage.store import Store
 
@@ -88,9 +89,14 @@ class _Running:
         _RUNNING.add(self)
 
     def config(self, role: Role, name: str, sources: Iterable[str], timeout: float) -> Config:
-        """How the principal of this name calls; it is made where there is none. Raises ValueError."""
+        """How the principal of this name calls; it is made where there is none. Raises ValueError,
+        and GateClosed."""
+        self._transport.require_open()
         known = {Source(source) for source in sources}
-        token_id = self._principal(role, name + tokens.EMBEDDED, frozenset(known))
+        try:
+            token_id = self._principal(role, name + tokens.EMBEDDED, frozenset(known))
+        except StoreClosed:  # meanwhile
+            raise GateClosed("this gate is closed") from None
         return Config(ADDRESS, self._known.admit(token_id), timeout, RETRIES, self._transport)
 
     def both(self, timeout: float) -> tuple[Config, Config]:
@@ -203,8 +209,9 @@ class Gate(Client):
 
         What is not given is as `vouchgate serve` would have it here: VOUCHGATE_* variables, then vouchgate.toml;
         `settings` are the others by their names in small letters, such as `offline=True`. Raises CannotOpen, and
-        ValueError for an owner that cannot be one.
+        ValueError for an owner or a time-out that cannot be one.
         """
+        check_timeout(timeout)
         return cls(_open(database, repo, owner, policy, settings), timeout)
 
     def __init__(self, running: _Running, timeout: float) -> None:
@@ -249,6 +256,7 @@ class AsyncGate(AsyncClient):
         **settings: Any,
     ) -> Self:
         """See `Gate.open`."""
+        check_timeout(timeout)
 
         def close(opened: asyncio.Future[Self]) -> None:  # nobody waits for it any more
             if not opened.cancelled() and opened.exception() is None:

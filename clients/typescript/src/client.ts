@@ -6,7 +6,7 @@ import { as_sent, checked_key, claim_of, preferred, VERDICTS, type ClaimOptions,
 import { deliver, lease_call, report_call, type Delivered, type Delivery } from "./deliver.js";
 import { ApiError, OddAnswer, VouchgateError } from "./errors.js";
 import { as_json, configured, exchange, type Config } from "./exchange.js";
-import { add_verdict_note, claim_from, Gated, type GatedOptions } from "./gating.js";
+import { add_verdict_note, claim_from, copied, Gated, type GatedOptions } from "./gating.js";
 import type * as api from "./generated/api.js";
 
 type Query<Path extends keyof api.paths> = api.paths[Path] extends { get: { parameters: { query?: infer Parameters } } } ? NonNullable<Parameters> : never;
@@ -236,7 +236,8 @@ export class Client {
   ): (this: This, ...args: Args) => Promise<Gated<T>> {
     if (options.text !== undefined && options.claim !== undefined) throw new TypeError("give `text` or `claim`, not both");
     const gate = this.gate.bind(this);
-    return async function (this: This, ...args: Args) {
+    return async function (this: This, ...given: Args) {
+      const args = options.text === undefined ? copied(given) : given;
       const [content, said] = claim_from(options, args);
       return gate(content, said, async (found) => (as_sent(found) ? new Gated<T>(found, true, await write.apply(this, args)) : new Gated<T>(found, false, undefined)));
     };

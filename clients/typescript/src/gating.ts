@@ -43,11 +43,51 @@ export function claim_from<Args extends unknown[]>(options: GatedOptions<Args>, 
   return [texts.join("\n"), said];
 }
 
+/** The arguments as they are now, for what is checked and what is written: what a caller changes while the gate is asked,
+ * nobody has checked. Lists and objects are copied; what else `claim` knows how to read in them is not. */
+export function copied<Args extends unknown[]>(args: Args): Args {
+  const done = new Map<unknown, unknown>();
+  return args.map((each) => copy_of(each, done, MOST_LEVELS)) as Args;
+}
+
+function copy_of(value: unknown, done: Map<unknown, unknown>, levels: number): unknown {
+  if (done.has(value)) return done.get(value);
+  if (typeof value !== "object" || value === null || has_hidden(value) || !levels) return value;
+  const copy = (each: unknown) => copy_of(each, done, levels - 1);
+  if (Array.isArray(value)) {
+    const list: unknown[] = [];
+    done.set(value, list);
+    for (const each of value) list.push(copy(each));
+  } else if (value instanceof Map) {
+    const map = new Map<unknown, unknown>();
+    done.set(value, map);
+    for (const [key, each] of value) map.set(copy(key), copy(each));
+  } else if (value instanceof Set) {
+    const set = new Set<unknown>();
+    done.set(value, set);
+    for (const each of value) set.add(copy(each));
+  } else if (is_plain(value)) {
+    const made = Object.create(Object.getPrototypeOf(value) as object | null) as object;
+    done.set(value, made);
+    const said = { writable: true, enumerable: true, configurable: true };
+    for (const [key, each] of Object.entries(value)) Object.defineProperty(made, key, { ...said, value: copy(each) });
+  }
+  return done.get(value) ?? value;
+}
+
+/** Whether it has what is not shown by going through it: other properties of a list, or such as symbols name. */
+function has_hidden(value: object): boolean {
+  const shown = new Set<unknown>(Array.isArray(value) ? ["length", ...Array.from(value.keys(), String)] : is_plain(value) ? Object.keys(value) : []);
+  return Reflect.ownKeys(value).some((key) => !shown.has(key));
+}
+
 function texts_in(value: unknown, place: number, levels: number): string[] {
   if (typeof value === "string") return [value];
-  if (value === null || NO_TEXT.includes(typeof value) || value instanceof Date) return [];
+  if (value === null || NO_TEXT.includes(typeof value)) return [];
+  const hidden = typeof value === "object" && has_hidden(value);
+  if (value instanceof Date && !hidden) return [];
   const several = value instanceof Map ? [...value].flat() : Array.isArray(value) || value instanceof Set ? [...value] : is_plain(value) ? Object.entries(value).flat() : null;
-  if (several === null || !levels) {
+  if (several === null || hidden || !levels) {
     throw new TypeError(
       `nobody can see which texts are in argument ${place}: say with \`text\` which argument is the whole claim, or make the claim of all of them with \`claim\``,
     );

@@ -131,6 +131,38 @@ def test_on_verdict_is_told_instead_of_raising(in_memory: Desk) -> None:
     ]
     assert set(in_memory.values()) == {"one"}
 
+    async def never(answer: WriteAnswer) -> None:
+        told.append(answer)
+
+    with pytest.raises(TypeError, match="on_verdict is called and not awaited"):
+        in_memory.gated(on_verdict=never)
+    store = in_memory.gated(on_verdict=lambda answer: asyncio.sleep(0, answer))
+    with pytest.raises(TypeError, match="on_verdict is called and not awaited"):
+        store.put(NAMESPACE, "two", {"content": BLOCKED})
+
+
+def test_a_text_that_was_masked_is_written_and_said_to_be(in_memory: Desk) -> None:
+    told: list[WriteAnswer] = []
+    card = "4111 1111 1111 1111"
+    for key, value in (
+        ("one", {"content": f"Ada pays her trains with card {card}."}),
+        ("two", {"kind": "Memory", "content": {"content": f"Bob pays hotels by {card}.", "n": 1}}),
+    ):
+        in_memory.gated().put(NAMESPACE, key, value)  # and does not say that it is not there
+        in_memory.gated(on_verdict=told.append).put(NAMESPACE, f"{key} more", {**value, "tags": [key]})
+    kept = in_memory.values()
+    assert kept["one"] == {"content": f"Ada pays her trains with card {'*' * 19}."}
+    assert kept["two"] == {
+        "kind": "Memory",
+        "content": {"content": f"Bob pays hotels by {'*' * 19}.", "n": 1},
+    }
+    assert {str(answer) for answer in told if answer.written} == {
+        "The memory is saved, with masks in place of personal data."
+    }
+    with pytest.raises(ApiError, match="would name something else") as refused:
+        in_memory.gated().put(NAMESPACE, card.replace(" ", ""), {"content": STORED})
+    assert refused.value.code == "personal_data"
+
 
 def test_only_what_is_named_is_ungated(in_memory: Desk) -> None:
     store = in_memory.gated(ungated=[("scratch", "agent")])
@@ -304,7 +336,8 @@ def test_a_row_that_is_refused_raises_after_the_others_are_written(
             PutOp(NAMESPACE, "two", {"content": "The queue has no room for this."}),
             PutOp(NAMESPACE, "three", {"content": "Trams run every ten minutes."}),
         ]
-        with pytest.raises(QueueFull):
+        with pytest.raises(QueueFull) as full:
             store.batch(ops)
+        assert full.value.retry_after and full.value.idempotency_key
         assert set(desk.values()) == {"two", "three"}
         assert desk.values()["two"] == {"content": STORED}

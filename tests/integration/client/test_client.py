@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+import vouchgate
 from tests.acceptance.site import Site, open_site
 from tests.calling import KINDS, Kind, calling
 from tests.repos import TestRepository
@@ -31,7 +32,7 @@ from vouchgate import (
     Unsendable,
     VouchgateError,
 )
-from vouchgate.client import Delivered, Delivery, Problem, next_step
+from vouchgate.client import Delivered, Delivery, Problem, errors, next_step
 from vouchgate.ingest.claims.claim import MemoryType
 from vouchgate.ingest.claims.decision import Outcome, ValidationResult
 from vouchgate.ingest.claims.people import Role
@@ -278,10 +279,16 @@ SECRET = "vg_this-is-secret"
         ("http://gate.example.org/?x=1", SECRET, 30),
         ("http://gate.example.org:99999", SECRET, 30),
         ("http://", SECRET, 30),
+        ("http://gate.example.org?", SECRET, 30),
+        ("http://gate.example.org#", SECRET, 30),
+        ("http://gate..example.org", SECRET, 30),
+        (f"http://{'a' * 70}.example.org", SECRET, 30),
         ("http://gate.example.org", f"{SECRET}\n", 30),
         ("http://gate.example.org", f"{SECRET}é", 30),
         ("http://gate.example.org", f"{SECRET} ", 30),
         ("http://gate.example.org", SECRET, 0),
+        ("http://gate.example.org", SECRET, float("inf")),
+        ("http://gate.example.org", SECRET, 1e10),
     ],
 )
 @pytest.mark.parametrize("kind", [Client, AsyncClient])
@@ -565,5 +572,7 @@ def test_importing_the_package_imports_no_client() -> None:
         "assert 'AsyncClient' in dir(vouchgate)\n"
     )
     subprocess.run([sys.executable, "-W", "error", "-c", program], check=True, cwd=Path(__file__).parents[3])
+    raised = {name for name, one in vars(errors).items() if isinstance(one, type)}
+    assert {name for name in raised if issubclass(getattr(errors, name), Exception)} <= set(vouchgate.__all__)
     with pytest.raises(ImportError):
         from vouchgate import Nothing  # type: ignore[attr-defined]  # noqa: F401

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
+import sys
+import threading
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import pytest
 
 from tests.calling import KINDS, QUEUED, SECRET, STORED, TEXT, Kind, calling, in_turn, keys, problem, reply
 from tests.web import Answer, Asked, WebServer, web_server
-from vouchgate import ApiError, AsyncClient, Client, DeadLetter, OddAnswer, QueueFull, Unreachable
+from vouchgate import ApiError, AsyncClient, Client, DeadLetter, GateClosed, OddAnswer, QueueFull, Unreachable
 from vouchgate.client import Delivered, Delivery, Problem, exchange
 from vouchgate.client.batches import MOST_BYTES
 from vouchgate.ingest.claims.decision import ValidationResult
@@ -143,6 +147,60 @@ def test_a_list_of_one_goes_the_way_of_one_and_is_answered_as_a_row(client: Clie
         else:
             (row,) = client.save_many([TEXT])
             assert isinstance(row, Problem) and (row.status, row.code) == (status, code)
+
+
+def test_what_is_no_list_is_not_taken_apart(client: Client, web: WebServer) -> None:
+    web.routes["/v1/claims/batch"], web.routes["/v1/claims"] = results, reply(QUEUED, 202)
+    wrong: Any
+    for wrong in ({"content": TEXT}, TEXT, TEXT.encode()):
+        with pytest.raises(TypeError, match=f"claims must be a list, not {type(wrong).__name__}"):
+            client.save_many(wrong)
+    for call in (client.save, client.check, partial(client.answer, "rev_1")):
+        with pytest.raises(TypeError, match="citations must be a list, not str"):
+            call(content=TEXT, citations="ADR-0029")
+    with pytest.raises(TypeError, match="fail_on must be a list"):
+        client.check_document(TEXT, fail_on="UNCITED")
+    (row,) = client.save_many([{"content": TEXT, "citations": "ADR-0029"}])
+    assert isinstance(row, Problem) and "citations must be a list, not str" in row.detail
+    assert web.asked == []
+    assert len(client.save_many(each for each in (TEXT, f"{TEXT} So."))) == 2  # type: ignore[arg-type]  # it ends
+
+
+def test_what_a_gated_body_writes_is_what_was_checked(kind: Kind, web: WebServer) -> None:
+    """The caller adds to its list while the gate is asked."""
+    turn: list[Any] = []
+    kept: list[Any] = []
+
+    def answer(_: Asked) -> Answer:
+        turn[0].append("The model made this up.")
+        turn.append("And this.")
+        return reply(STORED, 201)
+
+    class Keeper(dict[str, str]):
+        def put(self, lines: object, *, more: object = ()) -> None:
+            self["kept"] = "yes"
+            kept.append((lines, more))
+
+        async def aput(self, lines: object, *, more: object = ()) -> None:
+            self.put(lines, more=more)
+
+    web.routes["/v1/claims"] = answer
+    for claim in (None, lambda self, lines, *, more: lines[0][0]):
+        turn[:], keeper = [[TEXT]], Keeper()
+        if kind == "Client":
+            with Client(web.url, SECRET) as client:
+                assert client.gated(claim=claim)(Keeper.put)(keeper, turn, more={"of": turn, "and": (turn,)})
+        else:
+
+            async def main(claim: Any = claim, keeper: Keeper = keeper) -> None:
+                async with AsyncClient(web.url, SECRET) as client:
+                    put = client.gated(claim=claim)(Keeper.aput)
+                    assert await put(keeper, turn, more={"of": turn, "and": (turn,)})
+
+            asyncio.run(main())
+        assert turn == [[TEXT, "The model made this up."], "And this."]
+        assert kept.pop() == ([[TEXT]], {"of": [[TEXT]], "and": ([[TEXT]],)})
+        assert keeper == {"kept": "yes"}, "whose method it is is no copy"
 
 
 @pytest.mark.parametrize(
@@ -311,6 +369,59 @@ def test_coroutines_apply_deliveries(web: WebServer) -> None:
 
     assert asyncio.run(main()) == Delivered(done=1, failed=1, dead=0)
     assert applied == ["dlv_1", "dlv_2"]
+    # Who waits does not await: it would be told as done, and never written.
+    told = gate_with(web, [leased(1)])
+    for never in (apply, lambda _: asyncio.sleep(0)):
+        with Client(web.url, SECRET) as client, pytest.raises(TypeError, match="called and not awaited"):
+            client.deliver("notes", never)  # type: ignore[arg-type]  # that is what is tested
+    assert (told, applied) == ([], ["dlv_1", "dlv_2"])
+
+
+FORKED = """
+import asyncio, os, sys
+from vouchgate import AsyncClient, Client, GateClosed
+kind, url = sys.argv[1:]
+client = {"Client": Client, "AsyncClient": AsyncClient}[kind](url, "token")
+runner = asyncio.Runner()
+run = runner.run if kind == "AsyncClient" else lambda answer: answer
+def ask():
+    return (asyncio.run if kind == "AsyncClient" else lambda answer: answer)(client.memories())
+run(client.memories())
+if (child := os.fork()) == 0:
+    ask()
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+run(client.memories())
+run(client.aclose() if kind == "AsyncClient" else client.close())
+if (child := os.fork()) == 0:
+    try:
+        ask()
+    except GateClosed:
+        os._exit(0)
+    os._exit(1)
+assert os.waitpid(child, 0)[1] == 0
+"""
+
+
+def test_a_process_that_was_forked_asks_over_connections_of_its_own(kind: Kind, web: WebServer) -> None:
+    connections: list[int] = []
+
+    def answer(_: Asked) -> Answer:
+        connections.append(threading.get_ident())  # each connection has a thread, for as long as it is open
+        return reply({"items": [], "next": None})
+
+    web.routes["/v1/memories"] = answer
+    subprocess.run([sys.executable, "-c", FORKED, kind, web.url], check=True, timeout=60)
+    parent, child, again = connections
+    assert parent == again != child
+
+
+def test_a_client_that_is_closed_says_so(kind: Kind, web: WebServer) -> None:
+    with calling(kind, web.url, SECRET) as client:
+        client.close() if kind == "Client" else client.aclose()  # type: ignore[attr-defined]  # is its name there
+        with pytest.raises(GateClosed, match=f"this {kind} is closed"):
+            client.save(TEXT)
+    assert web.asked == []
 
 
 def test_deliveries_one_by_one(client: Client, web: WebServer) -> None:

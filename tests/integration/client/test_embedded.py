@@ -18,7 +18,7 @@ import pytest
 from tests.acceptance.cli_program import serving
 from tests.repos import TestRepository
 from tests.running.service import make_token, serve
-from vouchgate import ApiError, AsyncGate, CannotOpen, Client, Gate, Reviews, Unreachable
+from vouchgate import ApiError, AsyncGate, CannotOpen, Client, Gate, GateClosed, Reviews, Unreachable
 from vouchgate.client.in_process import URL
 from vouchgate.ingest.claims.decision import ValidationResult
 from vouchgate.ingest.claims.people import Role
@@ -123,8 +123,16 @@ def test_who_submits_cannot_rule_and_ends_with_the_gate(gate: Gate, monkeypatch:
     gate.close()
     monkeypatch.setattr(threading.Thread, "is_alive", lambda _: True)  # as for a moment behind its last word
     gate.close()
-    with pytest.raises(RuntimeError, match="closed"):
-        agent.whoami()
+    for ask in (
+        agent.whoami,
+        gate.whoami,
+        gate.reviews.list,
+        gate.agent,
+        lambda: gate.agent("new"),
+        gate.recorder,
+    ):
+        with pytest.raises(GateClosed, match="closed"):
+            ask()
 
 
 @pytest.mark.on("sqlite")
@@ -200,8 +208,9 @@ def test_the_async_twin_in_any_event_loop(database_url: str, repo: Path) -> None
     async def end(gate: AsyncGate) -> None:
         async with gate:
             pass
-        with pytest.raises(RuntimeError, match="closed"):
-            await gate.whoami()
+        for ask in (gate.whoami, gate.reviews.list, gate.agent, lambda: gate.agent("new"), gate.recorder):
+            with pytest.raises(GateClosed, match="closed"):
+                await ask()
 
     async def unwanted() -> None:
         opening = asyncio.create_task(opened())
@@ -242,6 +251,9 @@ def test_what_cannot_be_opened_is_said(tmp_path: Path, monkeypatch: pytest.Monke
             Gate.open(**arguments)
     with pytest.raises(ValueError, match="owner id"):
         Gate.open(tmp_path / "memory.db", owner="")
+    for timeout in (0, -1, float("inf")):
+        with pytest.raises(ValueError, match="timeout must be over 0"):
+            Gate.open(tmp_path / "memory.db", timeout=timeout)
 
 
 def test_a_program_that_does_not_close_it_ends_and_loses_nothing(tmp_path: Path, repo: Path) -> None:
@@ -255,7 +267,11 @@ with multiprocessing.get_context('fork').Pool(1) as pool:  # whose processes end
     pool.close()
     pool.join()
 if (child := os.fork()) == 0:
-    sys.exit(0)
+    try:
+        gate.agent('new')
+    except VouchgateError:
+        sys.exit(0)
+    sys.exit(1)
 print(os.waitpid(child, 0)[1])
 
 def work():

@@ -3,13 +3,18 @@ let pass; what the policy masks is gone before anything is decided."""
 
 from __future__ import annotations
 
+from contextlib import closing
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
 from tests.answers import DETECTOR, POLICY, answer_of, claim_of, policy_with
+from tests.rechecking import World
 from tests.running.hangs import given_up_after
 from vouchgate.client import next_step
+from vouchgate.gate.examiner import Examiner
+from vouchgate.gate.incoming import ClaimRefused
 from vouchgate.gate.masking import mask_claim
 from vouchgate.ingest.checks.personal import KINDS, PersonalDataDetector
 from vouchgate.ingest.checks.secrets import mask
@@ -214,6 +219,34 @@ def test_names_in_metadata_say_what_a_number_is_and_numbers_are_masked() -> None
         *("citations[1]", "delivery.data.pan"),
     ]
     assert mask_claim(masking, masked)[1] == ()
+
+
+def test_a_place_or_an_id_is_refused_and_not_masked_into_another(tmp_path: Path) -> None:
+    """Masked, the memories of two people would be written to one place."""
+    mail, data = "ada@depot.dev", {"role": "user", "metadata": {"mail": "ada@depot.dev", "n": 1}}
+    with closing(
+        Examiner(policy_with(personal_data={"mail": "mask", "payment_card": "mask"}), World(tmp_path))
+    ) as examiner:
+
+        def kept(**delivery: object) -> ClaimIn:
+            said = {"sink": "notes", "place": "tea", **delivery}
+            return examiner.mask_claim(
+                ClaimIn.model_validate({"content": "Tea is at noon.", "delivery": said})
+            )[0]
+
+        told = kept(data=data).delivery
+        assert told is not None and told.data["metadata"] == {"mail": "*" * len(mail), "n": 1}
+        for wrong in (
+            {"place": mail},
+            {"place": f'["memories", "{VISA}", "tea"]'},
+            {"data": {**data, "user_id": mail}},
+            {"data": {**data, "run_id": VISA}},
+            {"data": {"row": {"id": mail}}},
+        ):
+            with pytest.raises(ClaimRefused, match="would name something else") as refused:
+                kept(**wrong)
+            assert refused.value.code == "personal_data"
+            assert mail not in str(refused.value) and VISA not in str(refused.value)
 
 
 def test_the_policy_says_what_becomes_of_each_kind() -> None:
