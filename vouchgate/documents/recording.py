@@ -87,7 +87,7 @@ class Replayed:
 
 class Cached:
     """Reads what an earlier run read not long ago, and the rest from the source. What was not there, or could not be
-    found out, is asked again."""
+    found out, is asked again, and so is what is kept here: in another repository, or a commit later, it is another."""
 
     def __init__(self, folder: Path, source: SourceReader, most: timedelta, now: datetime) -> None:
         self._folder = folder
@@ -97,6 +97,8 @@ class Cached:
 
     async def read(self, citation: Citation, *, fresh: bool = False) -> SourceReading:
         """As the source. Never raises for what is in the folder: a file that cannot be used is read again."""
+        if citation.type in KEPT_BY_OPERATOR:
+            return await self._source.read(citation, fresh=fresh)
         path = self._folder / _name(citation.key)
         try:
             kept = None if fresh else _get(path)
