@@ -19,7 +19,7 @@ from vouchgate.cli.progress import Progress
 from vouchgate.documents import baseline as baselines
 from vouchgate.documents import recording
 from vouchgate.documents.beside import path_in, with_files_beside
-from vouchgate.documents.changes import changes_since, only_changed
+from vouchgate.documents.changes import Changes, only_changed
 from vouchgate.documents.checking import check_document, read_sources
 from vouchgate.documents.evidence import harvested
 from vouchgate.documents.files import content_of, documents_in
@@ -94,7 +94,7 @@ def run(files: Sequence[str], settings: Settings, options: Options) -> int:
     root = next((each for each in settings.repo if isinstance(each, Path)), None)
     documents = [with_files_beside(document, root) for document in documents]
     empty = not any(document.claims for document in documents)
-    documents = _selected(documents, options, root)
+    documents = _selected(documents, options, root, git)
     try:
         documents, readings = _read(documents, _World(settings, policy, git, root, now), options)
     except recording.RecordingError as error:
@@ -216,7 +216,9 @@ def _named(files: Sequence[str]) -> Iterator[str]:
             yield file
 
 
-def _selected(documents: Sequence[Document], options: Options, root: Path | None) -> list[Document]:
+def _selected(
+    documents: Sequence[Document], options: Options, root: Path | None, git: GitSource
+) -> list[Document]:
     """The documents with those claims alone that the options ask for."""
     chosen = [_only_marked(each) if options.only_marked else each for each in documents]
     if options.changed_since is None:
@@ -224,7 +226,7 @@ def _selected(documents: Sequence[Document], options: Options, root: Path | None
     if root is None:
         raise Failure("--changed-since needs a git work tree: give --repo DIR", USAGE)
     try:
-        changes = changes_since(options.changed_since, root)
+        changes = Changes(options.changed_since, root, git)
         return [only_changed(each, changes) for each in chosen]
     except (SourceError, ValueError) as error:
         raise Failure(f"--changed-since {options.changed_since}: {error}", USAGE) from error
