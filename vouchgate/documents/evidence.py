@@ -51,9 +51,9 @@ async def _official(
     for search in searches:
         citations, *_ = await search.find(claim.text, policy.deadline_seconds)
         for citation in citations:
-            if is_itself(citation, own):
-                continue
             (reading,) = await gather(source, (citation,), policy.deadline_seconds, fresh=False)
+            if is_itself(citation, own, reading):
+                continue
             if isinstance(reading, Found) and is_official(reading, policy):
                 return reading
     return None

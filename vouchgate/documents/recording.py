@@ -120,7 +120,7 @@ def _name(key: str) -> str:
 def _put(path: Path, key: str, reading: SourceReading, now: datetime) -> None:
     fields: dict[str, Any] = {"key": key, "at": now.isoformat(), "reading": reading.model_dump(mode="json")}
     if isinstance(reading, Found):
-        fields |= {"text": reading.text, "later": reading.later}
+        fields |= {"text": reading.text, "later": reading.later, "path": reading.path}
     fields["digest"] = _digest(fields)
     made = path.with_suffix(".new")
     made.write_text(json.dumps(fields, indent=1, sort_keys=True) + "\n", "utf-8")
@@ -139,7 +139,8 @@ def _get(path: Path) -> tuple[datetime, SourceReading] | None:
             raise RecordingError(f"{path} was changed since it was recorded")
         reading = _READING.validate_python(fields["reading"])
         if isinstance(reading, Found):
-            reading = reading.model_copy(update={"text": fields["text"], "later": fields["later"]})
+            kept = {"text": fields["text"], "later": fields["later"], "path": fields.get("path", "")}
+            reading = reading.model_copy(update=kept)
         return datetime.fromisoformat(fields["at"]), reading
     except (KeyError, TypeError, AttributeError, ValidationError) as error:
         raise RecordingError(f"{path} is no recorded source") from error
