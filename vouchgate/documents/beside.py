@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote
@@ -35,6 +36,16 @@ def with_files_at(document: Document, place: str) -> Document:
 
     claims = tuple(replace(each, references=tuple(map(named, each.references))) for each in document.claims)
     return replace(document, claims=claims, references=tuple(map(named, document.references)))
+
+
+def work_tree_of(name: str, roots: Sequence[Path]) -> Path | None:
+    """The top of the work tree that a file or folder lies in: the innermost of those at `roots`; else the one around
+    it, which may be another copy of what is read. None outside of one."""
+    inside = [root for root in roots if path_in(name, root) is not None]
+    if inside or name == "-":
+        return max(inside, key=lambda root: len(root.resolve().parts), default=None)
+    here = Path(name).resolve()
+    return next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), None)
 
 
 def path_in(name: str, root: Path | None) -> str | None:
