@@ -187,6 +187,7 @@ class Found(Frozen):
     # kept of it beside the decision, once for each digest, waits in `packed` until that is written.
     text: str = Field(default="", exclude=True, repr=False)
     packed: tuple[PackedText, ...] = Field(default=(), exclude=True, repr=False)
+    path: str = Field(default="", exclude=True, repr=False)  # of a record: that of its file in the repository
 
     @property
     def name(self) -> str:

@@ -245,7 +245,7 @@ def gate_doc(
     ] = False,
     changed_since: Annotated[
         str | None,
-        typer.Option(metavar="REV", help="Check claims on changed lines, or whose cited files changed."),
+        typer.Option(metavar="REV", help="Check claims that are new, or whose cited files changed."),
     ] = None,
     record: Annotated[Path | None, typer.Option(metavar="DIR", help="Keep what was read.")] = None,
     replay: Annotated[

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote
 
 from vouchgate.ingest.citations import given_citation
 from vouchgate.ingest.claims.citation import Citation, CitationType
+from vouchgate.ingest.claims.source import Found, SourceReading
 from vouchgate.ingest.documents.types import Document, Reference
+from vouchgate.ingest.sources.git.adr_status import file_number
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
-_RECORD = re.compile(r"(\d{1,6})-")
 _LINES = re.compile(r"#L\d")
 
 
@@ -36,6 +38,16 @@ def with_files_at(document: Document, place: str) -> Document:
     return replace(document, claims=claims, references=tuple(map(named, document.references)))
 
 
+def work_tree_of(name: str, roots: Sequence[Path]) -> Path | None:
+    """The top of the work tree that a file or folder lies in: the innermost of those at `roots`; else the one around
+    it, which may be another copy of what is read. None outside of one."""
+    inside = [root for root in roots if path_in(name, root) is not None]
+    if inside or name == "-":
+        return max(inside, key=lambda root: len(root.resolve().parts), default=None)
+    here = Path(name).resolve()
+    return next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), None)
+
+
 def path_in(name: str, root: Path | None) -> str | None:
     """The path of a file in the work tree at `root`; None for one outside of it."""
     if root is None or name == "-":
@@ -46,14 +58,16 @@ def path_in(name: str, root: Path | None) -> str | None:
         return None
 
 
-def is_itself(citation: Citation, own: str | None) -> bool:
+def is_itself(citation: Citation, own: str | None, reading: SourceReading | None = None) -> bool:
     """Whether a citation names the document that cites it, `own` its path in the repository: as a path, or as the
-    record whose number its name begins with."""
+    record that was read there. Of one that was not read, the number in the document's name has to do."""
     if own is None:
         return False
     if citation.type == CitationType.ADR:
-        number = _RECORD.match(PurePosixPath(own).name)
-        return number is not None and citation.key == f"adr:{int(number[1])}"
+        if isinstance(reading, Found) and reading.path:
+            return reading.path == own
+        unread = reading is None or isinstance(reading, Found)  # or it names none, or several
+        return unread and citation.key == f"adr:{file_number(own)}"
     return citation.type == CitationType.PATH and file_of(citation) == own
 
 

@@ -1,75 +1,103 @@
-"""What changed in a work tree since a revision: lines of documents, and files that they cite."""
+"""What is new in documents since a revision: claims, and what vouches for them.
+
+Both states are read and compared here. A comparison of git's own runs programs that a repository names, and leaves out
+what its attributes hide.
+"""
 
 from __future__ import annotations
 
-import re
 import time
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
-from vouchgate.documents.beside import file_of, path_in
-from vouchgate.documents.report import Lines
-from vouchgate.ingest.claims.citation import IN_REPOSITORIES, CitationType
-from vouchgate.ingest.documents.types import Document, DocumentClaim
+from vouchgate.documents.beside import path_in, with_files_at
+from vouchgate.ingest.claims.citation import IN_REPOSITORIES, Citation
+from vouchgate.ingest.claims.source import Found, SourceReading, Unreachable
+from vouchgate.ingest.documents import Document, Unreadable, read_document
+from vouchgate.ingest.documents.types import DocumentClaim
+from vouchgate.ingest.documents.verdict import cited_by
+from vouchgate.ingest.sources.git.adr_files import read_blob
 from vouchgate.ingest.sources.git.repository import Repository
+from vouchgate.ingest.sources.git.source import GitSource
 
 SECONDS = 30.0
-_HUNK = re.compile(rb"^@@ -\S+ \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
+T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
 class Changes:
-    """What changed in the work tree at `root` since a commit: `files`."""
+    """What changed in the work tree at `root`, one of the repositories of `git`, since a revision."""
 
-    root: Path
-    commit: str
-    files: frozenset[str]
+    def __init__(self, revision: str, root: Path, git: GitSource) -> None:
+        """Raises SourceError, of a revision that there is not too, and ValueError for what can be none."""
+        if revision.startswith("-"):
+            raise ValueError(f"{revision} is no revision")
+        with Repository(root, time.monotonic() + SECONDS) as repository:
+            commit = repository.run("rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}").decode()
+        self._root, self._commit = root, commit.strip()
+        self._now, self._then = git.alone(root), git.alone(root, self._commit)
+        self._other: dict[str, bool] = {}
 
-    def lines_of(self, document: Document) -> frozenset[int] | None:
-        """Lines of a document that are new or changed; None for one that is new as a whole. Raises SourceError."""
-        place = path_in(document.name, self.root)
-        with Repository(self.root, time.monotonic() + SECONDS) as repository:
-            if place is None or not repository.run("ls-tree", "--name-only", self.commit, "--", place):
-                return None
-            diff = repository.run(
-                "diff", "--unified=0", "--no-renames", "--no-color", self.commit, "--", place
-            )
-        changed: set[int] = set()
-        for start, length in _HUNK.findall(diff):
-            first = int(start)
-            changed.update(range(first, first + (int(length) if length else 1)))
-        return frozenset(changed)
+    def before(self, document: Document) -> Document | None:
+        """The document as it was; None where there was none. Raises SourceError."""
+        place = path_in(document.name, self._root)
+        if place is None:
+            return None
+        with Repository(self._root, time.monotonic() + SECONDS) as repository:
+            listed = repository.run("ls-tree", "-z", "--full-tree", self._commit, "--", place).split()
+            content = read_blob(repository, listed[2].decode()) if listed[1:2] == [b"blob"] else b""
+        try:
+            return with_files_at(read_document(document.name, content), place)
+        except Unreadable:
+            return None
 
-
-def changes_since(revision: str, root: Path) -> Changes:
-    """What changed since a revision, up to what lies in the work tree. Raises SourceError, of a revision that there is
-    not too, and ValueError for what can be none."""
-    if revision.startswith("-"):
-        raise ValueError(f"{revision} is no revision")
-    with Repository(root, time.monotonic() + SECONDS) as repository:
-        commit = repository.run("rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}").decode().strip()
-        names = repository.run("diff", "--name-only", "-z", "--no-renames", commit, "--").split(b"\x00")
-    return Changes(root, commit, frozenset(name.decode(errors="surrogateescape") for name in names if name))
+    def reads_otherwise(self, citation: Citation) -> bool:
+        """Whether what is cited in the repository is not what it was, or that cannot be found out."""
+        if citation.type not in IN_REPOSITORIES:
+            return False
+        if citation.key not in self._other:
+            now, then = _said(self._now.read(citation)), _said(self._then.read(citation))
+            self._other[citation.key] = now is None or now != then
+        return self._other[citation.key]
 
 
 def only_changed(document: Document, changes: Changes) -> Document:
-    """The document with those claims alone that stand on changed lines, or cite a file that changed, and what is wrong
-    with its references on changed lines. Raises SourceError."""
-    wanted = changes.lines_of(document)
-    if wanted is None:
+    """The document with those claims alone that were not in it before with the same words, lead-in and references, or
+    that cite what changed; and what is wrong with its references now and was not. Raises SourceError."""
+    before = changes.before(document)
+    if before is None:
         return document
-    lines = Lines(document.text)
+    new = {claim.start for claim in _new(document.claims, before.claims, _apart_from_place)}
+    claims = tuple(
+        claim
+        for claim in document.claims
+        if claim.start in new or any(map(changes.reads_otherwise, cited_by(claim)))
+    )
+    findings = tuple(_new(document.findings, before.findings, lambda one: (one.slip, one.text)))
+    return replace(document, claims=claims, findings=findings)
 
-    def touched(claim: DocumentClaim) -> bool:
-        first, last = lines.at(claim.start)[0], lines.at(max(claim.start, claim.end - 1))[0]
-        places = {*range(first, last + 1), *(lines.at(each.start)[0] for each in claim.references)}
-        cited = (each.citation for each in claim.references)
-        return not wanted.isdisjoint(places) or any(
-            one is not None
-            and one.type in IN_REPOSITORIES
-            and (file_of(one) in changes.files or (one.type == CitationType.SYMBOL and changes.files))
-            for one in cited
-        )
 
-    findings = tuple(each for each in document.findings if lines.at(each.start)[0] in wanted)
-    return replace(document, claims=tuple(filter(touched, document.claims)), findings=findings)
+def _new(now: Sequence[T], before: Sequence[T], key: Callable[[T], Hashable]) -> Iterator[T]:
+    left = Counter(map(key, before))
+    for one in now:
+        if left[key(one)] > 0:
+            left[key(one)] -= 1
+        else:
+            yield one
+
+
+def _apart_from_place(claim: DocumentClaim) -> DocumentClaim:
+    """All that its verdict depends on."""
+    references = tuple(replace(each, start=0, end=0) for each in claim.references)
+    return replace(claim, start=0, end=0, section=(), references=references)
+
+
+def _said(reading: SourceReading) -> tuple[object, ...] | None:
+    """What was read, without the words for it; None where that could not be found out."""
+    if isinstance(reading, Unreachable):
+        return None
+    if isinstance(reading, Found):
+        return reading.standing, reading.text, reading.later, reading.successor, reading.amended_by
+    return ()

@@ -93,7 +93,8 @@ def check_document(
     """The verdict on every claim of a document. `baseline` lets claims pass until their day; `own` is the document's
     path in the repository: it does not vouch for itself. Once it is not `in_time`, what is left is UNKNOWN. `texts`
     are those of sources that documents before it cite, too."""
-    selves = {each.key: _itself(each) for each in everything_cited([document]) if is_itself(each, own)}
+    cited = everything_cited([document])
+    selves = {each.key: _itself(each) for each in cited if is_itself(each, own, readings.get(each.key))}
     readings = {**readings, **selves}
     texts = PreparedTexts() if texts is None else texts
     claims: tuple[CheckedClaim, ...] = tuple(

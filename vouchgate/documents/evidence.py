@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from vouchgate.documents.beside import is_itself, path_in
+from vouchgate.documents.beside import is_itself, path_in, work_tree_of
 from vouchgate.gate.examiner import Harvest
 from vouchgate.gate.gathering import SourceReader, gather
 from vouchgate.ingest.claims.citation import Citation
@@ -21,15 +21,16 @@ async def harvested(
     searches: Sequence[Harvest],
     source: SourceReader,
     policy: Policy,
-    root: Path | None,
+    roots: Sequence[Path],
 ) -> tuple[list[Document], dict[str, SourceReading], dict[str, Citation]]:
     """The documents, whose claims without a reference refer to the official source that was found for them; what was
-    read, by citation key; and what was found, by the text of the claim. A document never vouches for itself."""
+    read, by citation key; and what was found, by the text of the claim. A document never vouches for itself, which lies
+    in one of `roots` or in a copy of one."""
     readings: dict[str, SourceReading] = {}
     cited_for: dict[str, Citation] = {}
     found: list[Document] = []
     for document in documents:
-        own = path_in(document.name, root)
+        own = path_in(document.name, work_tree_of(document.name, roots))
         claims: list[DocumentClaim] = []
         for claim in document.claims:
             reading = None if claim.references else await _official(claim, searches, source, policy, own)
@@ -51,9 +52,9 @@ async def _official(
     for search in searches:
         citations, *_ = await search.find(claim.text, policy.deadline_seconds)
         for citation in citations:
-            if is_itself(citation, own):
-                continue
             (reading,) = await gather(source, (citation,), policy.deadline_seconds, fresh=False)
+            if is_itself(citation, own, reading):
+                continue
             if isinstance(reading, Found) and is_official(reading, policy):
                 return reading
     return None

@@ -87,7 +87,7 @@ class Replayed:
 
 class Cached:
     """Reads what an earlier run read not long ago, and the rest from the source. What was not there, or could not be
-    found out, is asked again."""
+    found out, is asked again, and so is what is kept here: in another repository, or a commit later, it is another."""
 
     def __init__(self, folder: Path, source: SourceReader, most: timedelta, now: datetime) -> None:
         self._folder = folder
@@ -97,6 +97,8 @@ class Cached:
 
     async def read(self, citation: Citation, *, fresh: bool = False) -> SourceReading:
         """As the source. Never raises for what is in the folder: a file that cannot be used is read again."""
+        if citation.type in KEPT_BY_OPERATOR:
+            return await self._source.read(citation, fresh=fresh)
         path = self._folder / _name(citation.key)
         try:
             kept = None if fresh else _get(path)
@@ -118,7 +120,7 @@ def _name(key: str) -> str:
 def _put(path: Path, key: str, reading: SourceReading, now: datetime) -> None:
     fields: dict[str, Any] = {"key": key, "at": now.isoformat(), "reading": reading.model_dump(mode="json")}
     if isinstance(reading, Found):
-        fields |= {"text": reading.text, "later": reading.later}
+        fields |= {"text": reading.text, "later": reading.later, "path": reading.path}
     fields["digest"] = _digest(fields)
     made = path.with_suffix(".new")
     made.write_text(json.dumps(fields, indent=1, sort_keys=True) + "\n", "utf-8")
@@ -137,7 +139,8 @@ def _get(path: Path) -> tuple[datetime, SourceReading] | None:
             raise RecordingError(f"{path} was changed since it was recorded")
         reading = _READING.validate_python(fields["reading"])
         if isinstance(reading, Found):
-            reading = reading.model_copy(update={"text": fields["text"], "later": fields["later"]})
+            kept = {"text": fields["text"], "later": fields["later"], "path": fields.get("path", "")}
+            reading = reading.model_copy(update=kept)
         return datetime.fromisoformat(fields["at"]), reading
     except (KeyError, TypeError, AttributeError, ValidationError) as error:
         raise RecordingError(f"{path} is no recorded source") from error

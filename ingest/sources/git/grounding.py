@@ -11,7 +11,7 @@ from vouchgate.ingest.sources.git.commits import Commits
 from vouchgate.ingest.sources.git.history import Messages
 from vouchgate.ingest.sources.git.mirror import Mirror
 from vouchgate.ingest.sources.git.prose import Prose
-from vouchgate.ingest.sources.git.refs import Tip, full_name, protected_tip
+from vouchgate.ingest.sources.git.refs import Tip, commit_tip, full_name, protected_tip
 from vouchgate.ingest.sources.git.repository import ObjectAnswers, Repository, SourceError
 from vouchgate.ingest.sources.patterns import PathPatterns
 
@@ -38,17 +38,26 @@ class Grounding:
         ref: str | None,
         memory: PathPatterns,
         official: PathPatterns,
+        *,
+        commit: str | None = None,
     ) -> None:
+        """What vouches is at `ref`, or stood at `commit`, its full id."""
         self.mirror = where if isinstance(where, Mirror) else None
         self.path = where.path if isinstance(where, Mirror) else where.absolute()
         self.commits = Commits()
         self.memory = memory
         self.official = official
-        self._ref = ref
+        self._ref, self._commit = ref, commit
+        self._adr_dirs = adr_dirs
         self._answers = ObjectAnswers()
         self._adrs = AdrFiles(adr_dirs, memory)
         self.prose = Prose(memory)
         self.messages = Messages()
+
+    def at(self, commit: str) -> Grounding:
+        """The same repository as if the protected ref pointed at this commit, given by its full id."""
+        where = self.mirror or self.path
+        return Grounding(where, self._adr_dirs, self._ref, self.memory, self.official, commit=commit)
 
     def open(self, deadline: float) -> Repository:
         """The repository, for one reading until `deadline` (`time.monotonic()`). Raises SourceError."""
@@ -59,6 +68,8 @@ class Grounding:
     def tip(self, repository: Repository) -> Tip | None:
         """What the protected ref points at; None without a commit. Raises SourceError."""
         try:
+            if self._commit is not None:
+                return commit_tip(repository, self._commit)
             return protected_tip(repository, self._ref)
         except SourceError as error:
             raise missing_objects(repository, error) from error

@@ -172,6 +172,7 @@ def judge(citation: Citation, found: Sequence[FoundRecord]) -> Found:
         title=page.title,
         excerpt=page.excerpt,
         text=page.text,
+        path=first.record.path,
         project=first.repository,
         amended_by=tuple(first.later),
         later=_later_text(first.later),

@@ -55,6 +55,11 @@ def protected_tip(repository: Repository, ref: str | None) -> Tip | None:
     return None
 
 
+def commit_tip(repository: Repository, commit: str) -> Tip:
+    """A commit, by its full id, as if a ref pointed at it. Raises SourceError."""
+    return _tip(repository, commit, commit[:12])
+
+
 def full_name(repository: Repository, ref: str | None) -> str:
     """The protected ref in full, such as `refs/heads/main`; `HEAD` where no branch is checked out. Raises SourceError
     as `protected_tip`."""

@@ -10,6 +10,7 @@ import hashlib
 import logging
 import time
 from collections.abc import Sequence
+from copy import copy
 from pathlib import Path
 
 from vouchgate.ingest.claims.citation import Citation, CitationType
@@ -66,6 +67,13 @@ class GitSource:
             for where, ref in zip(repositories, _refs(refs, len(repositories)), strict=True)
         )
         self._timeout = timeout_seconds
+
+    def alone(self, path: Path, commit: str | None = None) -> GitSource:
+        """The repository at this path by itself; where a commit is given by its full id, as it stood there."""
+        one = copy(self)
+        same = (each for each in self._groundings if each.path == path.absolute())
+        one._groundings = tuple(each if commit is None else each.at(commit) for each in same)
+        return one
 
     def read(self, citation: Citation) -> SourceReading:
         """Looks up one `adr`, `commit`, `path` or `symbol` citation. Blocking: it reads files and starts git processes.

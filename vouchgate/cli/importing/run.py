@@ -25,6 +25,7 @@ from vouchgate.cli.output import FAILED, INTERRUPTED, Failure, hint, one_line, s
 from vouchgate.cli.progress import of_the_index
 from vouchgate.client import Client, Reviews, VouchgateError
 from vouchgate.client.calls import as_json
+from vouchgate.documents.beside import work_tree_of
 from vouchgate.gate.examiner import Examiner
 from vouchgate.importing.audit import Auditor
 from vouchgate.importing.batches import Batch, Batches
@@ -68,10 +69,11 @@ class ImportRequest:
     map_file: Path | None = None  # that `fields` come from
 
     def open(self, repos: Sequence[Path | str]) -> RowFile:
-        """The file; of documents, links to files are files of the first of the repositories that is a work tree. Raises
-        Failure."""
+        """The file; of documents, links to files are files of the repository that it lies in, or else of the first that
+        is a work tree. Raises Failure."""
         try:
-            root = next((each for each in repos if isinstance(each, Path)), None)
+            trees = [each for each in repos if isinstance(each, Path)]
+            root = work_tree_of(self.file, trees) or next(iter(trees), None)
             rows = RowFile(self.file, self.form, root, self.fields)
             rows.look_ahead()
             if rows.reports:

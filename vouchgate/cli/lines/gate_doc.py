@@ -12,14 +12,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import cache, partial
 from pathlib import Path
 
 from vouchgate.cli.output import USAGE, Failure, complain
 from vouchgate.cli.progress import Progress
 from vouchgate.documents import baseline as baselines
 from vouchgate.documents import recording
-from vouchgate.documents.beside import path_in, with_files_beside
-from vouchgate.documents.changes import changes_since, only_changed
+from vouchgate.documents.beside import path_in, with_files_beside, work_tree_of
+from vouchgate.documents.changes import Changes, only_changed
 from vouchgate.documents.checking import check_document, read_sources
 from vouchgate.documents.evidence import harvested
 from vouchgate.documents.files import content_of, documents_in
@@ -91,18 +92,24 @@ def run(files: Sequence[str], settings: Settings, options: Options) -> int:
         raise Failure(str(error), USAGE) from error
     settings = settings if settings.repo else settings.model_copy(update={"repo": work_tree_here()})
     git = open_repositories(settings, needed=False)
-    root = next((each for each in settings.repo if isinstance(each, Path)), None)
-    documents = [with_files_beside(document, root) for document in documents]
+    roots = [each for each in settings.repo if isinstance(each, Path)]
+    documents = [with_files_beside(each, work_tree_of(each.name, roots)) for each in documents]
     empty = not any(document.claims for document in documents)
-    documents = _selected(documents, options, root)
+    documents = _selected(documents, options, roots, git)
     try:
-        documents, readings = _read(documents, _World(settings, policy, git, root, now), options)
+        documents, readings = _read(documents, _World(settings, policy, git, roots, now), options)
     except recording.RecordingError as error:
         raise Failure(str(error), USAGE) from error
     texts = PreparedTexts(_READY_CHARACTERS)  # documents of one repository cite the same records
     checked = tuple(
         check_document(
-            each, readings, policy, now, baseline=accepted, own=path_in(each.name, root), texts=texts
+            each,
+            readings,
+            policy,
+            now,
+            baseline=accepted,
+            own=path_in(each.name, work_tree_of(each.name, roots)),
+            texts=texts,
         )
         for each in documents
     )
@@ -116,12 +123,12 @@ def run(files: Sequence[str], settings: Settings, options: Options) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _World:
-    """What a run reads with; `root` is the top of the work tree around it, None outside of one."""
+    """What a run reads with; `roots` are the tops of the repositories that are work trees."""
 
     settings: Settings
     policy: Policy
     git: GitSource
-    root: Path | None
+    roots: Sequence[Path]
     now: datetime
 
 
@@ -168,7 +175,7 @@ def _read(
         found: dict[str, Citation] = {}
         if options.harvest:
             documents, more, found = runner.run(
-                harvested(documents, searches, source, world.policy, world.root)
+                harvested(documents, searches, source, world.policy, world.roots)
             )
             readings = {**more, **readings}
         if options.record is not None:
@@ -216,16 +223,20 @@ def _named(files: Sequence[str]) -> Iterator[str]:
             yield file
 
 
-def _selected(documents: Sequence[Document], options: Options, root: Path | None) -> list[Document]:
+def _selected(
+    documents: Sequence[Document], options: Options, roots: Sequence[Path], git: GitSource
+) -> list[Document]:
     """The documents with those claims alone that the options ask for."""
     chosen = [_only_marked(each) if options.only_marked else each for each in documents]
     if options.changed_since is None:
         return chosen
-    if root is None:
+    if not roots:
         raise Failure("--changed-since needs a git work tree: give --repo DIR", USAGE)
+    since = cache(partial(Changes, options.changed_since, git=git))
     try:
-        changes = changes_since(options.changed_since, root)
-        return [only_changed(each, changes) for each in chosen]
+        lie_in = ((each, work_tree_of(each.name, roots)) for each in chosen)
+        # One that lies in none of them was nowhere before.
+        return [only_changed(each, since(root if root in roots else roots[0])) for each, root in lie_in]
     except (SourceError, ValueError) as error:
         raise Failure(f"--changed-since {options.changed_since}: {error}", USAGE) from error
 
