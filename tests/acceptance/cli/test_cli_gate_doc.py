@@ -125,6 +125,13 @@ def test_a_recording_is_replayed_to_the_byte_without_the_network(tmp_path: Path)
     (kept,) = [file for file in (tmp_path / "kept").iterdir() if b"beech" in file.read_bytes()]
     kept.write_bytes(kept.read_bytes().replace(b"1921", b"1922"))
     assert "was changed" in complaint(run(tmp_path, "kiln.md", "--replay", "kept"), 2)
+    page.write_text(TRUE.replace("{log}", f"{site.url}/log"), "utf-8")
+    (other,) = [file for file in (tmp_path / "kept").iterdir() if b"/down" in file.read_bytes()]
+    other.replace(kept)
+    assert "another source" in complaint(run(tmp_path, "kiln.md", "--replay", "kept"), 2)
+    ran = tmp_path / "kept" / "run.json"
+    ran.write_text(ran.read_text().replace('"at": "20', '"at": "19'))
+    assert "was changed" in complaint(run(tmp_path, "kiln.md", "--replay", "kept"), 2)
     assert "no recording" in complaint(run(tmp_path, "kiln.md", "--replay", "nowhere"), 2)
     assert "--replay" in complaint(run(tmp_path, "kiln.md", "--replay", "kept", "--record", "new"), 2)
 
@@ -230,6 +237,14 @@ def test_what_cites_nothing_is_looked_up_in_official_sources_alone(kiln: TestRep
     assert (source["harvested"], source["official"], source["address"]) == (True, True, "ADR-003")
     replayed = run(kiln.path, "docs/page.md", "--harvest", "--format", "json", "--replay", "../kept")
     assert replayed.stdout == done.stdout
+    # Two records say the same, and do not vouch for themselves: each has the other.
+    again = {"docs/adr/0004-wood.md": RECORD.replace("# 3.", "# 4."), "docs/page.md": page}
+    kiln.commit("Again", again)
+    words: tuple[str, ...] = ("docs", "README.md", "--harvest", "--format", "json")
+    kiln.write({"README.md": page})
+    first = run(kiln.path, *words, "--record", "../both")
+    assert verdicts(told(first, 1)).count("VERIFIED") == 5
+    assert run(kiln.path, *words, "--replay", "../both").stdout == first.stdout
     official = run(kiln.path, "docs/page.md", "--harvest", "--official", "docs/*.md", "--format", "json")
     assert verdicts(told(official, 0)) == ["VERIFIED", "VERIFIED"]
 

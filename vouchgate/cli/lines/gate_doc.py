@@ -165,7 +165,7 @@ def _read(
                 progress=tell,
             )
         )
-        found: dict[str, Citation] = {}
+        found: dict[str, tuple[Citation, ...]] = {}
         if options.harvest:
             documents, more, found = runner.run(
                 harvested(documents, searches, source, world.policy, world.root)
