@@ -42,14 +42,30 @@ class Changes:
 
 
 def changes_since(revision: str, root: Path) -> Changes:
-    """What changed since a revision, up to what lies in the work tree. Raises SourceError, of a revision that there is
-    not too, and ValueError for what can be none."""
+    """What changed since a revision, up to what lies in the work tree: everything since a HEAD without a commit. Raises
+    SourceError, and ValueError for what is no revision here."""
     if revision.startswith("-"):
         raise ValueError(f"{revision} is no revision")
     with Repository(root, time.monotonic() + SECONDS) as repository:
-        commit = repository.run("rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}").decode().strip()
+        commit = _commit_of(revision, repository)
         names = repository.run("diff", "--name-only", "-z", "--no-renames", commit, "--").split(b"\x00")
     return Changes(root, commit, frozenset(name.decode(errors="surrogateescape") for name in names if name))
+
+
+def _commit_of(revision: str, repository: Repository) -> str:
+    """The id of the commit, or of the empty tree before the first one. Raises SourceError and ValueError."""
+
+    def id_of(name: str) -> str:
+        refused = (0, 1, 128)  # 128 of what cannot be read as a revision, or may be several
+        return repository.run("rev-parse", "--verify", "--quiet", name, ok=refused).decode().strip()
+
+    if commit := id_of(f"{revision}^{{commit}}"):
+        return commit
+    if revision in ("HEAD", "@") and not id_of("HEAD"):
+        return repository.run("hash-object", "-t", "tree", "--stdin", stdin=b"").decode().strip()
+    shallow = (repository.common_dir / "shallow").is_file()
+    more = ", which has not all commits: fetch more, as with git fetch --unshallow" if shallow else ""
+    raise ValueError(f"there is no such revision in {repository.name}{more}")
 
 
 def only_changed(document: Document, changes: Changes) -> Document:

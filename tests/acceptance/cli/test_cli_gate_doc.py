@@ -210,8 +210,26 @@ def test_only_what_changed_is_checked(kiln: TestRepository) -> None:
     # A new file is changed as a whole.
     kiln.write({"docs/new.md": old})
     assert len(changed("docs/new.md", status=1)) == 2
-    assert "--changed-since" in complaint(run(kiln.path, "docs/kiln.md", "--changed-since", "nothing"), 2)
+    no_such = "there is no such revision in pottery"
+    for slip in ("nothing", "a..b", "HEAD:docs"):
+        said = complaint(run(kiln.path, "docs/kiln.md", "--changed-since", slip), 2)
+        assert said == f"vouchgate: --changed-since {slip}: {no_such}\n"
     assert "no revision" in complaint(run(kiln.path, "docs/kiln.md", "--changed-since", "--help"), 2)
+
+
+def test_before_the_first_commit_all_is_new_and_a_shallow_clone_is_told(
+    tmp_path: Path, kiln: TestRepository
+) -> None:
+    start = kiln.git("rev-parse", "HEAD").strip()
+    kiln.commit("More", {"docs/kiln.md": "# Kiln\n\nThe kiln is fired with coal (ADR-3).\n"})
+    kiln.git("clone", "--quiet", "--depth=1", f"file://{kiln.path}", str(tmp_path / "shallow"))
+    done = run(tmp_path / "shallow", "docs/kiln.md", "--changed-since", start)
+    assert "no such revision in shallow, which has not all commits: fetch more" in complaint(done, 2)
+    new = TestRepository(tmp_path / "new")
+    new.write({"docs/notes.md": "# Notes\n\nThe bowls of Vester are red.\n"})
+    new.git("add", ".")
+    report = told(run(new.path, "docs/notes.md", "--changed-since", "HEAD", "--format", "json"), 1)
+    assert verdicts(report) == ["UNCITED"]
 
 
 def test_only_what_is_marked_is_checked(tmp_path: Path, site: WebServer) -> None:
