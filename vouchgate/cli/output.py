@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -77,6 +77,18 @@ def write_line(text: str) -> None:
     """One line of UTF-8, at once, whatever the locale says."""
     sys.stdout.buffer.write(text.encode() + b"\n")
     sys.stdout.buffer.flush()
+
+
+def unwritable() -> str | None:
+    """Why standard output does not take what it was given; that is thrown away. None where it does."""
+    if cast("TextIO | None", sys.stdout) is None:  # it was closed when the program started
+        return "standard output is closed"
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        quiet_stdout()
+        return f"standard output cannot be written: {error.strerror}"
+    return None
 
 
 def quiet_stdout() -> None:

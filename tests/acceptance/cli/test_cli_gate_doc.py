@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from datetime import date, timedelta
 from pathlib import Path
@@ -13,8 +14,10 @@ from typing import Any
 import pytest
 
 from tests.acceptance.cli_program import cli, complaint
+from tests.integration.sources.test_corpora import as_somebody_else
 from tests.repos import TestRepository
 from tests.web import Answer, Asked, WebServer, web_server
+from vouchgate.cli.app import run as main
 
 LOG = """<html><head><title>Kiln log</title></head><body><article><h1>Kiln log</h1>
 <p>The kiln of Vester reaches 1,300 degrees. It was built in 1921 by Oda Brandt. The kiln burns beech wood.
@@ -340,8 +343,55 @@ def test_folders_and_standard_input(tmp_path: Path, site: WebServer) -> None:
     assert [document["file"] for document in report["documents"]] == ["in/b.txt", "in/deep/a.md"]
     given = told(run(tmp_path, "-", "--format", "json", site=site, stdin=page_of(site)), 0)
     assert given["documents"][0]["file"] == "-"
+    twice = ("in", "in/b.txt", tmp_path / "in" / "b.txt", "--format", "json")
+    assert told(run(tmp_path, *twice, site=site), 0)["documents"] == report["documents"]
     absolute = told(run(tmp_path, tmp_path / "in" / "b.txt", "--format", "json"), 1)
     assert absolute["documents"][0]["file"] == "in/b.txt"
+
+
+def test_where_nothing_can_be_kept_nothing_is_read(tmp_path: Path, site: WebServer) -> None:
+    (tmp_path / "kiln.md").write_text(page_of(site), "utf-8")
+    for option in ("--record", "--cache"):
+        done = run(tmp_path, "kiln.md", option, "kiln.md/kept", site=site)
+        assert complaint(done, 2) == f"vouchgate: {option} kiln.md/kept cannot be written: Not a directory\n"
+    assert site.asked == []
+
+
+def test_a_folder_that_may_not_be_read_spoils_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "docs" / "closed").mkdir(parents=True)
+    for name in ("docs/a.md", "docs/closed/b.md"):
+        (tmp_path / name).write_text("The bowls are red.\n")
+    (tmp_path / "docs" / "closed").chmod(0)
+    monkeypatch.chdir(tmp_path)
+    with as_somebody_else(tmp_path):
+        assert [main(["gate-doc", name]) for name in ("docs", "docs/closed/b.md")] == [2, 2]
+        assert main(["audit", "docs"]) != 0
+    (tmp_path / "docs" / "closed").chmod(0o755)
+    said = capsys.readouterr().err.splitlines()
+    assert said[:2] == [
+        "vouchgate: docs cannot be read: docs/closed: Permission denied",
+        "vouchgate: docs/closed/b.md cannot be read: Permission denied",
+    ]
+    assert said[2].startswith("vouchgate: docs: cannot be read: docs/closed: Permission denied")
+
+
+def test_an_output_that_takes_nothing_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.md").write_text("The bowls are red.\n")
+    for words in (["gate-doc", "a.md"], ["prompt"]):
+        with Path("/dev/full").open("w") as full, monkeypatch.context() as patched:
+            patched.setattr(sys, "stdout", full)
+            assert main(words) == 1
+            patched.setattr(sys, "stdout", None)
+            assert main(words) == 1
+        assert capsys.readouterr().err.splitlines() == [
+            "vouchgate: standard output cannot be written: No space left on device",
+            "vouchgate: standard output is closed",
+        ]
 
 
 def test_ci_may_want_less(tmp_path: Path, site: WebServer) -> None:
