@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -79,15 +80,21 @@ def write_line(text: str) -> None:
     sys.stdout.buffer.flush()
 
 
-def unwritable() -> str | None:
-    """Why standard output does not take what it was given; that is thrown away. None where it does."""
+def unwritable(error: OSError | AttributeError) -> str | None:
+    """Whether standard output was the cause of an error, as a phrase: it does not take what it was given, which is
+    thrown away. None where it does."""
     if cast("TextIO | None", sys.stdout) is None:  # it was closed when the program started
         return "standard output is closed"
     try:
         sys.stdout.flush()
-    except OSError as error:
+    except OSError as still:
         quiet_stdout()
-        return f"standard output cannot be written: {error.strerror}"
+        return f"standard output cannot be written: {still.strerror}"
+    if getattr(error, "errno", None) in (
+        errno.ENOSPC,
+        errno.EDQUOT,
+    ):  # of an output without a buffer, or a file
+        return "there is no space left for what is to be written"
     return None
 
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from datetime import date, timedelta
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
@@ -386,10 +387,14 @@ def test_an_output_that_takes_nothing_is_said(
         with Path("/dev/full").open("w") as full, monkeypatch.context() as patched:
             patched.setattr(sys, "stdout", full)
             assert main(words) == 1
+            with Path("/dev/full").open("wb", buffering=0) as raw:  # as with PYTHONUNBUFFERED
+                patched.setattr(sys, "stdout", TextIOWrapper(raw, write_through=True))
+                assert main(words) == 1
             patched.setattr(sys, "stdout", None)
             assert main(words) == 1
         assert capsys.readouterr().err.splitlines() == [
             "vouchgate: standard output cannot be written: No space left on device",
+            "vouchgate: there is no space left for what is to be written",
             "vouchgate: standard output is closed",
         ]
 
