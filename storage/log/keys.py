@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import NamedTuple
 
 from sqlalchemy import Connection, Table, bindparam, insert, select, update
 
 from vouchgate.ingest.claims.log import Action
-from vouchgate.ingest.transparency.verifier import Key, Malformed, parse_key
+from vouchgate.ingest.transparency.verifier import Key, Malformed, is_key_name, parse_key
 from vouchgate.storage.errors import RecordUnreadable
 from vouchgate.storage.identity.owners import SERVICE_OWNER
 from vouchgate.storage.log import chain
@@ -65,29 +66,34 @@ def origin(connection: Connection) -> str | None:
 
 def add(store: Store, key: Key, *, actor: str, now: datetime) -> None:
     """Notes a key, whose name is that of the log from now on. One that is known changes nothing."""
-    row = {"id": key.key_id.hex(), "verifier": str(key), "added_at": now}
 
     def work(connection: Connection) -> None:
-        if row["id"] in {each.id for each in known(connection)}:
+        if key.key_id.hex() in {each.id for each in known(connection)}:
             return
         if origin(connection) is None:
             connection.execute(insert(_META), {"name": _ORIGIN, "value": key.name})
-        connection.execute(insert(TABLE), row)
-        document = chain.document_of({"key": str(key)})
-        action = Action.LOG_KEY_ADDED
-        chain.append(connection, SERVICE_OWNER, action, str(row["id"]), document, by=actor, now=now)
+        _note(connection, key, actor, now)
 
     store.writer.run([SERVICE_OWNER], work).result()
 
 
-def rename(store: Store, name: str, *, actor: str, now: datetime) -> None:
+def rename(store: Store, name: str, kept: Iterable[Key], *, actor: str, now: datetime) -> None:
     """Gives the log another name, as after entries were lost for good: whoever knows it by the old one sees that it
-    ends. Its keys end with it, and the next start makes one."""
+    ends. Its keys end with it, also those `kept` outside that a database from a backup does not know, and the next
+    start makes one. Raises ValueError for what is no name, and for one that the log or a key has or had."""
+    if not is_key_name(name):
+        raise ValueError("The name of a log has 1 to 255 characters, without spaces and plus signs, as in"
+                         " gate.example.org/log2.")  # fmt: skip
 
     def work(connection: Connection) -> None:
-        for each in known(connection):
-            if each.retired_at is None:
-                _end(connection, each.key, actor, now)
+        before = known(connection)
+        others = [key for key in kept if key.key_id.hex() not in {each.id for each in before}]
+        if name in {origin(connection), *(each.key.name for each in before), *(key.name for key in others)}:
+            raise ValueError(f"The log is or was called {name}: give it a name that it never had.")
+        for key in others:
+            _note(connection, key, actor, now)
+        for key in [*(each.key for each in before if each.retired_at is None), *others]:
+            _end(connection, key, actor, now)
         connection.execute(update(_META).where(_META.c.name == _ORIGIN), {"value": name})
 
     store.writer.run([SERVICE_OWNER], work).result()
@@ -106,6 +112,12 @@ def retire(store: Store, key_id: str, *, actor: str, now: datetime) -> None:
         _end(connection, in_use[key_id], actor, now)
 
     store.writer.run([SERVICE_OWNER], work).result()
+
+
+def _note(connection: Connection, key: Key, actor: str, now: datetime) -> None:
+    key_id, document = key.key_id.hex(), chain.document_of({"key": str(key)})
+    connection.execute(insert(TABLE), {"id": key_id, "verifier": str(key), "added_at": now})
+    chain.append(connection, SERVICE_OWNER, Action.LOG_KEY_ADDED, key_id, document, by=actor, now=now)
 
 
 def _end(connection: Connection, key: Key, actor: str, now: datetime) -> None:

@@ -414,9 +414,11 @@ class SpotCheckRow(Row, table=True):
     owner_id: str = Field(primary_key=True)
     memory_id: str = Field(primary_key=True)
     rule: str = Field(sa_type=SmallRuleNumber)
-    agent: str | None = None  # a principal's id; None, as below, of what was drawn before it was kept
+    agent: str | None = (
+        None  # a principal's id; None, as the kind, where the decision of old could not be read
+    )
     kind: str | None = None  # of the first thing it cites
-    publisher: str | None = None  # of that
+    publisher: str | None = None  # of that, if it is a page
     created_at: datetime = Field(sa_type=UtcTime)
     verdict: str | None = None  # ingest.claims.waiting.SpotVerdict
     decided_at: datetime | None = Field(default=None, sa_type=UtcTime)

@@ -561,6 +561,9 @@ def run(arguments: Sequence[str]) -> int:
         if told is not None:
             output.complain(told)
             return output.USAGE
+        if isinstance(error, OSError | AttributeError) and (why := output.unwritable(error)) is not None:
+            output.complain(why)
+            return output.FAILED
         return _explain(error)
     return status if isinstance(status, int) else 0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -9,7 +10,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -77,6 +78,24 @@ def write_line(text: str) -> None:
     """One line of UTF-8, at once, whatever the locale says."""
     sys.stdout.buffer.write(text.encode() + b"\n")
     sys.stdout.buffer.flush()
+
+
+def unwritable(error: OSError | AttributeError) -> str | None:
+    """Whether standard output was the cause of an error, as a phrase: it does not take what it was given, which is
+    thrown away. None where it does."""
+    if cast("TextIO | None", sys.stdout) is None:  # it was closed when the program started
+        return "standard output is closed"
+    try:
+        sys.stdout.flush()
+    except OSError as still:
+        quiet_stdout()
+        return f"standard output cannot be written: {still.strerror}"
+    if getattr(error, "errno", None) in (
+        errno.ENOSPC,
+        errno.EDQUOT,
+    ):  # of an output without a buffer, or a file
+        return "there is no space left for what is to be written"
+    return None
 
 
 def quiet_stdout() -> None:

@@ -31,12 +31,11 @@ class Changes:
     """What changed in the work tree at `root`, one of the repositories of `git`, since a revision."""
 
     def __init__(self, revision: str, root: Path, git: GitSource) -> None:
-        """Raises SourceError, of a revision that there is not too, and ValueError for what can be none."""
+        """Everything, since a HEAD without a commit. Raises SourceError, and ValueError of what is no revision."""
         if revision.startswith("-"):
             raise ValueError(f"{revision} is no revision")
         with Repository(root, time.monotonic() + SECONDS) as repository:
-            commit = repository.run("rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}").decode()
-        self._root, self._commit = root, commit.strip()
+            self._root, self._commit = root, _commit_of(revision, repository)
         self._now, self._then = git.alone(root), git.alone(root, self._commit)
         self._other: dict[str, bool] = {}
 
@@ -61,6 +60,22 @@ class Changes:
             now, then = _said(self._now.read(citation)), _said(self._then.read(citation))
             self._other[citation.key] = now is None or now != then
         return self._other[citation.key]
+
+
+def _commit_of(revision: str, repository: Repository) -> str:
+    """The id of the commit, or of the empty tree before the first one. Raises SourceError and ValueError."""
+
+    def id_of(name: str) -> str:
+        refused = (0, 1, 128)  # 128 of what cannot be read as a revision, or may be several
+        return repository.run("rev-parse", "--verify", "--quiet", name, ok=refused).decode().strip()
+
+    if commit := id_of(f"{revision}^{{commit}}"):
+        return commit
+    if revision in ("HEAD", "@") and not id_of("HEAD"):
+        return repository.run("hash-object", "-t", "tree", "--stdin", stdin=b"").decode().strip()
+    shallow = (repository.common_dir / "shallow").is_file()
+    more = ", which has not all commits: fetch more, as with git fetch --unshallow" if shallow else ""
+    raise ValueError(f"there is no such revision in {repository.name}{more}")
 
 
 def only_changed(document: Document, changes: Changes) -> Document:

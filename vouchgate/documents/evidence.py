@@ -22,39 +22,44 @@ async def harvested(
     source: SourceReader,
     policy: Policy,
     roots: Sequence[Path],
-) -> tuple[list[Document], dict[str, SourceReading], dict[str, Citation]]:
+) -> tuple[list[Document], dict[str, SourceReading], dict[str, tuple[Citation, ...]]]:
     """The documents, whose claims without a reference refer to the official source that was found for them; what was
-    read, by citation key; and what was found, by the text of the claim. A document never vouches for itself, which lies
-    in one of `roots` or in a copy of one."""
+    read, by citation key; and what was found, by the text of the claim and in the order of the search. A document never
+    vouches for itself, which lies in one of `roots` or in a copy of one, so that of two that say the same each may have
+    another source."""
     readings: dict[str, SourceReading] = {}
-    cited_for: dict[str, Citation] = {}
+    found_for: dict[str, tuple[Citation, ...]] = {}
     found: list[Document] = []
     for document in documents:
         own = path_in(document.name, work_tree_of(document.name, roots))
         claims: list[DocumentClaim] = []
         for claim in document.claims:
-            reading = None if claim.references else await _official(claim, searches, source, policy, own)
+            asked = () if claim.references else searches
+            reading, seen = await _official(claim, asked, source, policy, own)
             if reading is None:
                 claims.append(claim)
                 continue
-            cited = cited_for[claim.text] = reading.citation
+            found_for[claim.text] = max(found_for.get(claim.text, ()), seen, key=len)
+            cited = reading.citation
             readings[cited.key] = reading
             reference = Reference(claim.start, claim.start, cited.value, cited)
             claims.append(replace(claim, references=(reference,)))
         found.append(replace(document, claims=tuple(claims)))
-    return found, readings, cited_for
+    return found, readings, found_for
 
 
 async def _official(
     claim: DocumentClaim, searches: Sequence[Harvest], source: SourceReader, policy: Policy, own: str | None
-) -> Found | None:
-    """The first official source that the searches name for a claim."""
+) -> tuple[Found | None, tuple[Citation, ...]]:
+    """The first official source that the searches name for a claim, and all that they name up to it."""
+    seen: list[Citation] = []
     for search in searches:
         citations, *_ = await search.find(claim.text, policy.deadline_seconds)
         for citation in citations:
+            seen.append(citation)
             (reading,) = await gather(source, (citation,), policy.deadline_seconds, fresh=False)
             if is_itself(citation, own, reading):
                 continue
             if isinstance(reading, Found) and is_official(reading, policy):
-                return reading
-    return None
+                return reading, tuple(seen)
+    return None, ()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 from vouchgate.ingest.documents import LARGEST, Unreadable
 
@@ -22,6 +24,15 @@ def content_of(file: str) -> bytes:
 
 
 def documents_in(folder: Path) -> list[Path]:
-    """The documents in a folder and below it, in an order that does not depend on the machine. No link is followed."""
-    inside = (each for each in folder.rglob("*") if each.suffix.lower() in ENDINGS)
-    return sorted(each for each in inside if each.is_file() and not each.is_symlink())
+    """The documents in a folder and below it, in an order that does not depend on the machine. No link is followed.
+    Raises Unreadable, naming a folder in it that may not be read: what is there cannot be passed over."""
+
+    def refuse(error: OSError) -> NoReturn:
+        raise Unreadable(f"{error.filename}: {error.strerror}") from error
+
+    try:
+        inside = (Path(at, name) for at, _, names in os.walk(folder, onerror=refuse) for name in names)
+        named = [each for each in inside if each.suffix.lower() in ENDINGS]
+        return sorted(each for each in named if each.is_file() and not each.is_symlink())
+    except OSError as error:
+        refuse(error)

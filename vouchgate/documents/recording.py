@@ -27,7 +27,12 @@ _READING: TypeAdapter[SourceReading] = TypeAdapter(SourceReading)
 
 class _Run(Frozen):
     at: AwareDatetime
-    harvested: dict[str, Citation] = Field(default_factory=dict)
+    harvested: dict[str, tuple[Citation, ...]] = Field(default_factory=dict)
+    digest: str = ""
+
+    def digested(self) -> str:
+        """What its digest has to be."""
+        return _digest(self.model_dump(mode="json", exclude={"digest"}))
 
 
 class RecordingError(ValueError):
@@ -35,7 +40,10 @@ class RecordingError(ValueError):
 
 
 def write(
-    folder: Path, readings: Mapping[str, SourceReading], harvested: Mapping[str, Citation], now: datetime
+    folder: Path,
+    readings: Mapping[str, SourceReading],
+    harvested: Mapping[str, tuple[Citation, ...]],
+    now: datetime,
 ) -> None:
     """Keeps what was read at this time, in place of what is there, and what was found for claims, by their text.
     Raises OSError."""
@@ -43,6 +51,7 @@ def write(
     for key, reading in readings.items():
         _put(folder / _name(key), key, reading, now)
     run = _Run(at=now, harvested=dict(harvested))
+    run = run.model_copy(update={"digest": run.digested()})
     (folder / RUN).write_text(run.model_dump_json(indent=1) + "\n", "utf-8")
 
 
@@ -53,9 +62,12 @@ def time_of(folder: Path) -> datetime:
 
 def _run(folder: Path) -> _Run:
     try:
-        return _Run.model_validate_json((folder / RUN).read_bytes())
+        run = _Run.model_validate_json((folder / RUN).read_bytes())
     except (OSError, ValidationError) as error:
         raise RecordingError(f"{folder} holds no recording: {RUN} cannot be read") from error
+    if run.digest != run.digested():
+        raise RecordingError(f"{folder / RUN} was changed since it was recorded: record again")
+    return run
 
 
 class Replayed:
@@ -64,24 +76,26 @@ class Replayed:
 
     def __init__(self, folder: Path, repositories: SourceReader | None = None) -> None:
         self._folder = folder
-        self._harvested = _run(folder).harvested
+        self._run = _run(folder)
         self._repositories = repositories
 
     async def find(
         self, claim: str, seconds: float
     ) -> tuple[Sequence[Citation], Sequence[Suggested], Sequence[Looked]]:
         """What was found for a claim then."""
-        found = self._harvested.get(claim)
-        return (() if found is None else (found,)), (), ()
+        return self._run.harvested.get(claim, ()), (), ()
 
     async def read(self, citation: Citation, *, fresh: bool = False) -> SourceReading:
         """As the source that was asked then. Raises RecordingError for a file that was changed."""
         if self._repositories is not None and citation.type in KEPT_BY_OPERATOR:
             return await self._repositories.read(citation, fresh=fresh)
-        kept = _get(self._folder / _name(citation.key))
+        path = self._folder / _name(citation.key)
+        kept = _get(path, citation.key)
         if kept is None:
             detail = f"{citation.value} is not in the recording."
             return Unreachable(citation=citation, code="offline", detail=detail)
+        if kept[0] != self._run.at:
+            raise RecordingError(f"{path} is of another run than {RUN}: record again")
         return kept[1].model_copy(update={"citation": citation})
 
 
@@ -101,7 +115,7 @@ class Cached:
             return await self._source.read(citation, fresh=fresh)
         path = self._folder / _name(citation.key)
         try:
-            kept = None if fresh else _get(path)
+            kept = None if fresh else _get(path, citation.key)
         except RecordingError:
             kept = None
         if kept is not None and kept[0] >= self._after:
@@ -127,7 +141,7 @@ def _put(path: Path, key: str, reading: SourceReading, now: datetime) -> None:
     made.replace(path)
 
 
-def _get(path: Path) -> tuple[datetime, SourceReading] | None:
+def _get(path: Path, key: str) -> tuple[datetime, SourceReading] | None:
     try:
         fields = json.loads(path.read_bytes())
     except FileNotFoundError:
@@ -137,6 +151,8 @@ def _get(path: Path) -> tuple[datetime, SourceReading] | None:
     try:
         if fields.pop("digest") != _digest(fields):
             raise RecordingError(f"{path} was changed since it was recorded")
+        if fields["key"] != key:
+            raise RecordingError(f"{path} was changed since it was recorded: it holds another source")
         reading = _READING.validate_python(fields["reading"])
         if isinstance(reading, Found):
             kept = {"text": fields["text"], "later": fields["later"], "path": fields.get("path", "")}

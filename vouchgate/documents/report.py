@@ -18,6 +18,7 @@ from vouchgate.ingest.documents.types import Slip
 from vouchgate.ingest.documents.verdict import CheckedClaim, ClaimVerdict
 
 FORMAT: Literal[1] = 1  # of the JSON
+DANGLING = "It refers to an entry that is missing"  # outside of claims: within one it makes the verdict
 
 
 @dataclass(frozen=True)

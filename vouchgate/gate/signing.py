@@ -114,10 +114,10 @@ def open_signer(settings: Settings, store: Store, now: datetime) -> LogSigner | 
                           "and the names in its keys")  # fmt: skip
     if not given:
         given = [add_key(settings, wanted)]
+    signer = LogSigner(wanted, tuple(given), path)
+    signer.check(store)  # before anything is written: a start that is refused leaves all as it was
     for each in given:
         known_keys.add(store, each.key, actor="service", now=now)
-    signer = LogSigner(wanted, tuple(given), path)
-    signer.check(store)
     return signer
 
 

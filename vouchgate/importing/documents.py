@@ -10,6 +10,7 @@ from pathlib import Path
 from vouchgate.documents.beside import is_itself, path_in, with_files_beside
 from vouchgate.documents.files import content_of, documents_in
 from vouchgate.documents.report import Lines
+from vouchgate.importing import rows
 from vouchgate.importing.rows import BadRow, ImportRow
 from vouchgate.ingest.documents import (
     BlockKind,
@@ -39,7 +40,11 @@ def is_report(head: bytes) -> bool:
 def split_reports(folder: Path) -> tuple[list[Path], list[Path]]:
     """The documents in a folder that are memories, and those that are reports of an audit."""
     memories, reports = list[Path](), list[Path]()
-    for file in documents_in(folder):
+    try:
+        files = documents_in(folder)
+    except Unreadable as error:
+        raise rows.Unreadable(f"{folder}: cannot be read: {error}") from error
+    for file in files:
         try:
             with file.open("rb") as stream:
                 report = is_report(stream.read(_MARKED_BYTES))

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from vouchgate.ingest.sources.git.mirror import Mirror
-from vouchgate.ingest.sources.git.repository import SourceError
+from vouchgate.ingest.sources.git.repository import NO_GIT, SourceError
 from vouchgate.ingest.sources.git.source import GitSource
 from vouchgate.settings import Settings
 
@@ -39,6 +39,8 @@ def open_repositories(
             with suppress(SourceError):  # which `unusable` says
                 mirror.prepare()
     problems = source.unusable() if needed else ()
+    if NO_GIT in problems:
+        raise RepositoryError(NO_GIT)
     if problems:
         wanted = "Give --repo the top directory of a git work tree, or an address that can be fetched here."
         raise RepositoryError(f"{' '.join(problems)} {wanted}")

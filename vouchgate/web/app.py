@@ -61,7 +61,7 @@ _TITLES = {
     404: "Nothing here",
     405: "Not in this way",
     409: "Not as things stand",
-    410: "This link is over",
+    410: "Not here any more",
     413: "Too large",
     415: "Not in this form",
     422: "Not understood",

@@ -26,7 +26,7 @@ class PageProblem(HTTPException):
         self.sentence = sentence
 
 
-def gone(connection: Connection, item_id: str, owners: frozenset[str], sentence: str) -> PageProblem:
+def gone(connection: Connection, item_id: str, owners: frozenset[str] | None, sentence: str) -> PageProblem:
     """That there is no such thing, in this sentence, or that it was erased, when and on which ground."""
     stone = tombstones.find(connection, item_id, owners=owners)
     return PageProblem(404, sentence) if stone is None else PageProblem(410, str(stone))

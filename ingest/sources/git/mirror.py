@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from vouchgate.ingest.sources.git.addresses import checked_address, name_of_address
-from vouchgate.ingest.sources.git.repository import SourceError
+from vouchgate.ingest.sources.git.repository import NO_GIT, SourceError
 from vouchgate.ingest.sources.plain_text import plain
 
 _log = logging.getLogger(__name__)
@@ -152,8 +152,11 @@ class Mirror:
             self._git("symbolic-ref", "HEAD", default[1])
 
     def _git(self, *arguments: str) -> str:
-        """What one git command says. Raises RuntimeError when it fails, or takes too long."""
-        import git  # noqa: PLC0415  (as in `repository`)
+        """What one git command says. Raises RuntimeError when it fails, takes too long, or there is no git."""
+        try:
+            import git  # noqa: PLC0415  (as in `repository`)
+        except ImportError as error:
+            raise RuntimeError(NO_GIT) from error
 
         executable = git.Git.GIT_PYTHON_GIT_EXECUTABLE or "git"
         git_dir = {} if arguments[0] == "init" else {"GIT_DIR": os.fspath(self.path)}

@@ -66,6 +66,9 @@ _ENVIRONMENT = {
 }
 
 
+NO_GIT = "The program git cannot be run: install it, or put its folder into PATH."
+
+
 class SourceError(Exception):
     """Why a reading could not be made. `code` is one of the words of `Unreachable.code`."""
 
@@ -119,8 +122,11 @@ class Repository:
         self.name = plain(path.name)
         self._deadline = deadline
         self._answers = ObjectAnswers() if answers is None else answers
-        import git  # noqa: PLC0415  (here and below: it takes long to load, and a gate may have no repository)
-        from git.exc import InvalidGitRepositoryError, NoSuchPathError  # noqa: PLC0415
+        try:
+            import git  # noqa: PLC0415  (here and below: it takes long to load, and a gate may have no repository)
+            from git.exc import InvalidGitRepositoryError, NoSuchPathError  # noqa: PLC0415
+        except ImportError as error:  # it asks for the program when it is loaded
+            raise SourceError("error", NO_GIT) from error
 
         try:
             self._repo = git.Repo(path, expand_vars=False, search_parent_directories=False)
@@ -193,7 +199,7 @@ class Repository:
                 env=self._environment,
             )
         except GitCommandNotFound as error:
-            raise SourceError("error", "The git program could not be started.") from error
+            raise SourceError("error", NO_GIT) from error
         if status not in ok:
             self.remaining()  # a command that was killed because time ran out is a time-out, not a fault
             if not (self.common_dir / "HEAD").is_file():

@@ -159,6 +159,7 @@ def test_what_came_after_a_backup_is_erased_again_and_signed_under_another_name(
     gone = [str(stored[0].answer.memory_id)]
     assert isinstance(erasing.erase(["ann"], gone, "GDPR Art. 17", BY_OPERATOR, NOW), Erased)
     claims(store, 3)
+    told(capsys, "log", "keys", "--add", *place)  # a key that the backup does not know
     sign(settings, store)
     store.close()
     assert "is there: say --replace" in told(capsys, "restore", backup, *place, status=1)
@@ -173,8 +174,12 @@ def test_what_came_after_a_backup_is_erased_again_and_signed_under_another_name(
     assert not list(tmp_path.glob(".vouchgate-*"))
     with pytest.raises(StorageError, match="restored from a backup"), open_service(settings):
         pass
+    with closing(sqlite3.connect(file)) as connection:
+        ((known, verifier),) = connection.execute("SELECT count(*), min(verifier) FROM log_key")
+    assert known == 1  # a start that is refused has written nothing
+    for name in ("Acme log 2", "", str(verifier).partition("+")[0]):
+        assert "name" in told(capsys, "log", "keys", "--rename", name, *place, status=2)
     assert "in use" not in told(capsys, "log", "keys", "--rename", "gate.example/log2", *place)
-    Path(f"{file}.log-key").unlink()
     with open_service(settings) as service:
         assert service.signer is not None
         assert service.signer.origin == "gate.example/log2"

@@ -52,6 +52,16 @@ def test_a_checkout_in_which_an_agent_may_commit_is_warned_of(tmp_path: Path, or
     )
 
 
+def test_that_git_is_missing_is_one_sentence(tmp_path: Path, origin: TestRepository) -> None:
+    away = {"PATH": str(tmp_path), "VOUCHGATE_URL": NOBODY}
+    done = cli("doctor", "--repo", origin.path, "--repo", tmp_path, cwd=tmp_path, env=away, anew=True)
+    said = done.stdout.decode().splitlines()
+    assert (done.returncode, done.stderr) == (1, b"")
+    assert said[said.index(MISSING) + 1] == (
+        "1. The program git cannot be run: install it, or put its folder into PATH."
+    )
+
+
 def test_a_clone_goes_by_its_remote_and_still_has_refs_of_its_own(
     tmp_path: Path, origin: TestRepository
 ) -> None:

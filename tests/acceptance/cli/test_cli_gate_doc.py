@@ -5,16 +5,20 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from datetime import date, timedelta
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.acceptance.cli_program import cli, complaint
+from tests.integration.sources.test_corpora import as_somebody_else
 from tests.repos import TestRepository
 from tests.web import Answer, Asked, WebServer, web_server
+from vouchgate.cli.app import run as main
 
 LOG = """<html><head><title>Kiln log</title></head><body><article><h1>Kiln log</h1>
 <p>The kiln of Vester reaches 1,300 degrees. It was built in 1921 by Oda Brandt. The kiln burns beech wood.
@@ -125,6 +129,13 @@ def test_a_recording_is_replayed_to_the_byte_without_the_network(tmp_path: Path)
     (kept,) = [file for file in (tmp_path / "kept").iterdir() if b"beech" in file.read_bytes()]
     kept.write_bytes(kept.read_bytes().replace(b"1921", b"1922"))
     assert "was changed" in complaint(run(tmp_path, "kiln.md", "--replay", "kept"), 2)
+    page.write_text(TRUE.replace("{log}", f"{site.url}/log"), "utf-8")
+    (other,) = [file for file in (tmp_path / "kept").iterdir() if b"/down" in file.read_bytes()]
+    other.replace(kept)
+    assert "another source" in complaint(run(tmp_path, "kiln.md", "--replay", "kept"), 2)
+    ran = tmp_path / "kept" / "run.json"
+    ran.write_text(ran.read_text().replace('"at": "20', '"at": "19'))
+    assert "was changed" in complaint(run(tmp_path, "kiln.md", "--replay", "kept"), 2)
     assert "no recording" in complaint(run(tmp_path, "kiln.md", "--replay", "nowhere"), 2)
     assert "--replay" in complaint(run(tmp_path, "kiln.md", "--replay", "kept", "--record", "new"), 2)
 
@@ -203,8 +214,26 @@ def test_only_what_changed_is_checked(kiln: TestRepository) -> None:
     # A new file is changed as a whole.
     kiln.write({"docs/new.md": old})
     assert len(changed("docs/new.md", status=1)) == 2
-    assert "--changed-since" in complaint(run(kiln.path, "docs/kiln.md", "--changed-since", "nothing"), 2)
+    no_such = "there is no such revision in pottery"
+    for slip in ("nothing", "a..b", "HEAD:docs"):
+        said = complaint(run(kiln.path, "docs/kiln.md", "--changed-since", slip), 2)
+        assert said == f"vouchgate: --changed-since {slip}: {no_such}\n"
     assert "no revision" in complaint(run(kiln.path, "docs/kiln.md", "--changed-since", "--help"), 2)
+
+
+def test_before_the_first_commit_all_is_new_and_a_shallow_clone_is_told(
+    tmp_path: Path, kiln: TestRepository
+) -> None:
+    start = kiln.git("rev-parse", "HEAD").strip()
+    kiln.commit("More", {"docs/kiln.md": "# Kiln\n\nThe kiln is fired with coal (ADR-3).\n"})
+    kiln.git("clone", "--quiet", "--depth=1", f"file://{kiln.path}", str(tmp_path / "shallow"))
+    done = run(tmp_path / "shallow", "docs/kiln.md", "--changed-since", start)
+    assert "no such revision in shallow, which has not all commits: fetch more" in complaint(done, 2)
+    new = TestRepository(tmp_path / "new")
+    new.write({"docs/notes.md": "# Notes\n\nThe bowls of Vester are red.\n"})
+    new.git("add", ".")
+    report = told(run(new.path, "docs/notes.md", "--changed-since", "HEAD", "--format", "json"), 1)
+    assert verdicts(report) == ["UNCITED"]
 
 
 def test_only_what_is_marked_is_checked(tmp_path: Path, site: WebServer) -> None:
@@ -230,6 +259,14 @@ def test_what_cites_nothing_is_looked_up_in_official_sources_alone(kiln: TestRep
     assert (source["harvested"], source["official"], source["address"]) == (True, True, "ADR-003")
     replayed = run(kiln.path, "docs/page.md", "--harvest", "--format", "json", "--replay", "../kept")
     assert replayed.stdout == done.stdout
+    # Two records say the same, and do not vouch for themselves: each has the other.
+    again = {"docs/adr/0004-wood.md": RECORD.replace("# 3.", "# 4."), "docs/page.md": page}
+    kiln.commit("Again", again)
+    words: tuple[str, ...] = ("docs", "README.md", "--harvest", "--format", "json")
+    kiln.write({"README.md": page})
+    first = run(kiln.path, *words, "--record", "../both")
+    assert verdicts(told(first, 1)).count("VERIFIED") == 5
+    assert run(kiln.path, *words, "--replay", "../both").stdout == first.stdout
     official = run(kiln.path, "docs/page.md", "--harvest", "--official", "docs/*.md", "--format", "json")
     assert verdicts(told(official, 0)) == ["VERIFIED", "VERIFIED"]
 
@@ -307,8 +344,59 @@ def test_folders_and_standard_input(tmp_path: Path, site: WebServer) -> None:
     assert [document["file"] for document in report["documents"]] == ["in/b.txt", "in/deep/a.md"]
     given = told(run(tmp_path, "-", "--format", "json", site=site, stdin=page_of(site)), 0)
     assert given["documents"][0]["file"] == "-"
+    twice = ("in", "in/b.txt", tmp_path / "in" / "b.txt", "--format", "json")
+    assert told(run(tmp_path, *twice, site=site), 0)["documents"] == report["documents"]
     absolute = told(run(tmp_path, tmp_path / "in" / "b.txt", "--format", "json"), 1)
     assert absolute["documents"][0]["file"] == "in/b.txt"
+
+
+def test_where_nothing_can_be_kept_nothing_is_read(tmp_path: Path, site: WebServer) -> None:
+    (tmp_path / "kiln.md").write_text(page_of(site), "utf-8")
+    for option in ("--record", "--cache"):
+        done = run(tmp_path, "kiln.md", option, "kiln.md/kept", site=site)
+        assert complaint(done, 2) == f"vouchgate: {option} kiln.md/kept cannot be written: Not a directory\n"
+    assert site.asked == []
+
+
+def test_a_folder_that_may_not_be_read_spoils_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "docs" / "closed").mkdir(parents=True)
+    for name in ("docs/a.md", "docs/closed/b.md"):
+        (tmp_path / name).write_text("The bowls are red.\n")
+    (tmp_path / "docs" / "closed").chmod(0)
+    monkeypatch.chdir(tmp_path)
+    with as_somebody_else(tmp_path):
+        assert [main(["gate-doc", name]) for name in ("docs", "docs/closed/b.md")] == [2, 2]
+        assert main(["audit", "docs"]) != 0
+    (tmp_path / "docs" / "closed").chmod(0o755)
+    said = capsys.readouterr().err.splitlines()
+    assert said[:2] == [
+        "vouchgate: docs cannot be read: docs/closed: Permission denied",
+        "vouchgate: docs/closed/b.md cannot be read: Permission denied",
+    ]
+    assert said[2].startswith("vouchgate: docs: cannot be read: docs/closed: Permission denied")
+
+
+def test_an_output_that_takes_nothing_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.md").write_text("The bowls are red.\n")
+    for words in (["gate-doc", "a.md"], ["prompt"]):
+        with Path("/dev/full").open("w") as full, monkeypatch.context() as patched:
+            patched.setattr(sys, "stdout", full)
+            assert main(words) == 1
+            with Path("/dev/full").open("wb", buffering=0) as raw:  # as with PYTHONUNBUFFERED
+                patched.setattr(sys, "stdout", TextIOWrapper(raw, write_through=True))
+                assert main(words) == 1
+            patched.setattr(sys, "stdout", None)
+            assert main(words) == 1
+        assert capsys.readouterr().err.splitlines() == [
+            "vouchgate: standard output cannot be written: No space left on device",
+            "vouchgate: there is no space left for what is to be written",
+            "vouchgate: standard output is closed",
+        ]
 
 
 def test_ci_may_want_less(tmp_path: Path, site: WebServer) -> None:

@@ -82,6 +82,19 @@ def test_an_auditor_finds_a_claim_by_anything_and_reads_all_of_it_and_nothing_of
     assert "moon base" in told(audits(site), "/review/audit", q="moon base", owner=other)
 
 
+@pytest.mark.on("sqlite")  # which has a list of erasures unasked
+def test_of_what_was_erased_is_said_when_and_why(site: Site) -> None:
+    owner = site.owner()
+    item = queue(site.agent(owner), "The lift is serviced in May")
+    first = item.replace("rev_", "dec_")
+    erased = site.reviewer(owner).post(f"/v1/erasures/{item}", json={"basis": "GDPR 17", "dry_run": False})
+    assert erased.status_code == 200, erased.text
+    browser, other = audits(site, owner), audits(site, site.owner())
+    for one in (item, first, f"receipts/{first}"):
+        assert "(GDPR 17)" in told(browser, f"/review/audit/{one}", 410)
+        told(other, f"/review/audit/{one}", 404)
+
+
 def test_the_log_has_what_auditors_read_and_they_can_do_nothing(site: Site) -> None:
     owner = site.owner()
     decision = submit(site.agent(owner), claim("The lift is serviced in May", "ai_synthesis"), 202)

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from alembic import command
+from sqlalchemy import update
 
 from tests.claims import NOW, examined, policy, submission_of
 from tests.desk import Desk, run
@@ -28,7 +30,10 @@ from vouchgate.review.trust.spot_checks import Drawn
 from vouchgate.service import Service, open_service
 from vouchgate.settings import load_settings
 from vouchgate.storage.claims.submit import Decided
+from vouchgate.storage.engine import migration_config, writing
 from vouchgate.storage.log import chain as log
+from vouchgate.storage.log.data.walk import Walk
+from vouchgate.storage.queue.spot_checks import TABLE
 from vouchgate.storage.store import Store
 
 
@@ -100,6 +105,16 @@ def test_what_is_promoted_is_drawn_too(store: Store, tmp_path: Path) -> None:
         item = here.item(sent.queue_id)
     (one,) = listed(store)
     assert (one.memory.id, one.check.rule) == (item.memory_id, Rule.STATED)
+    send(store, "The lamp in the hall is green.")
+    config = migration_config()
+    with writing(store._engine) as connection:
+        config.attributes["connection"] = connection
+        command.downgrade(config, "0031")
+        # As 0020 left what was drawn before it.
+        of_then = {"kind": None, "publisher": None, "agent": "service"}
+        connection.execute(update(TABLE).values(of_then))
+        command.upgrade(config, "head")
+    assert [each for each in Walk(store.read).differences() if each.table == "spot_check"] == []
 
 
 def test_an_answer_is_logged_counted_and_can_be_changed(store: Store) -> None:

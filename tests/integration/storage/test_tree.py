@@ -174,7 +174,7 @@ def test_a_tree_that_was_not_only_added_to_is_not_signed(
     assert turn(restored, signer, NOW + 2 * SOON)[SequencerResult.REFUSED] == 1
     with pytest.raises(LogKeyError, match=r"not those that were signed|restored"):
         open_signer(settings, restored, NOW)
-    keys.rename(restored, "log.example/second", actor="operator", now=NOW)
+    keys.rename(restored, "log.example/second", (), actor="operator", now=NOW)
     renamed = open_signer(settings, restored, NOW)
     assert renamed is not None
     assert (renamed.origin, len(renamed.keys)) == ("log.example/second", 1)

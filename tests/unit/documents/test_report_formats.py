@@ -27,7 +27,7 @@ SCHEMA = ROOT / "docs" / "gate-doc.schema.json"
 MULTITOOL = next((Path(sys.prefix) / "node/node_modules/@microsoft").glob("sarif-multitool-*"))
 SARIF = MULTITOOL / "sarif-2.1.0.json"
 ALL = f"# Kilns\n\n{TRUE}\n\n{FALSE}\n\n{PARTLY}\n\nThe bowls are sold in Ribe [7].\n\nThe bowls are red.\n"
-HOSTILE = 'docs/a,b:c%::error::x\x1b[31m\u202e<b>&".md'
+HOSTILE = 'docs/a,b:c%::error::x\x1b[31m\u202e<b>&"\udce9.md'  # the last but one is a byte that is not UTF-8
 WRITERS: dict[str, Callable[[Report], str]] = {
     "sarif": sarif.write,
     "github": github.write,
@@ -152,7 +152,7 @@ def test_names_and_texts_of_others_are_text(name: str) -> None:
     if name == "sarif":
         result = json.loads(written)["runs"][0]["results"][0]
         uri = result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
-        assert unquote(uri) == HOSTILE and re.fullmatch(r"[\w./%,~-]+", uri)
+        assert unquote(uri, errors="surrogateescape") == HOSTILE and re.fullmatch(r"[\w./%,~-]+", uri)
     elif name == "github":
         assert all(re.match(r"::(error|warning|notice) ?", line) for line in written.splitlines())
         assert re.match(r"::warning file=docs/a%2Cb%3Ac%25%3A%3Aerror%3A%3Ax[^:,]*,line=1,", written)
@@ -162,6 +162,23 @@ def test_names_and_texts_of_others_are_text(name: str) -> None:
         assert "<script>alert" not in written and "<b>&" not in written
     else:
         assert all("\u202e" not in line for line in written.splitlines())
+
+
+def test_a_reference_outside_of_claims_to_nothing_is_told_where_it_stands() -> None:
+    made = report(f"# Kilns\n\n## Kiln [^9]\n\n{TRUE}\n")
+    assert made.gated.reasons == ("1 outside of claims to an entry that is missing",)
+    (told,) = sarif_of(made)["runs"][0]["results"]
+    assert (told["ruleId"], told["level"]) == ("dangling", "error")
+    place = told["locations"][0]["physicalLocation"]
+    assert (place["artifactLocation"]["uri"], place["region"]["startLine"]) == ("page.md", 3)
+    line, _ = github.write(made).splitlines()
+    assert line.startswith(
+        "::error file=page.md,line=3,endLine=3,col=9,title=dangling::It refers to an entry"
+    )
+    suite = ET.fromstring(junit.write(made)).find("testsuite")  # noqa: S314  (our own)
+    assert suite is not None
+    assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
+    assert [case.get("name") for case in suite.findall("testcase[failure]")] == ["3: [^9]"]
 
 
 def test_junit_counts() -> None:

@@ -7,8 +7,9 @@ import json
 import logging
 import os
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -81,6 +82,9 @@ def run(files: Sequence[str], settings: Settings, options: Options) -> int:
     logging.basicConfig(level=logging.ERROR)  # that a source could not be read is in the report
     _refuse(options)
     policy = load_policy(settings.policy)
+    for option, folder in (("--record", options.record), ("--cache", options.cache)):
+        if folder is not None:
+            _try_to_write(option, folder)
     documents = _documents(files)
     if documents is None:
         return USAGE
@@ -172,7 +176,7 @@ def _read(
                 progress=tell,
             )
         )
-        found: dict[str, Citation] = {}
+        found: dict[str, tuple[Citation, ...]] = {}
         if options.harvest:
             documents, more, found = runner.run(
                 harvested(documents, searches, source, world.policy, world.roots)
@@ -192,12 +196,30 @@ def _refuse(options: Options) -> None:
         raise Failure("--replay, --replay-links and --record: give one of them", USAGE)
 
 
+def _try_to_write(option: str, folder: Path) -> None:
+    """Before anything is read, which may take long. Raises Failure."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise Failure(f"{option} {folder} cannot be written: {error.strerror}", USAGE) from error
+
+
 def _documents(files: Sequence[str]) -> list[Document] | None:
     """The documents, of folders those in them; None, and a line for each, when one cannot be read."""
+    named: dict[str, str] = {}  # files by their names: one that is given twice is one
     documents, readable = [], True
-    for file in _named(files):
+    for given in files:
         try:
-            documents.append(read_document(_name(file), content_of(file)))
+            for file in _named(given):
+                named.setdefault(_name(file), file)
+        except Unreadable as error:
+            complain(f"{given} cannot be read: {error}")
+            readable = False
+    for name, file in named.items():
+        try:
+            documents.append(read_document(name, content_of(file)))
         except Unreadable as error:
             complain(f"{file} cannot be read: {error}")
             readable = False
@@ -215,12 +237,13 @@ def _name(file: str) -> str:
     return file
 
 
-def _named(files: Sequence[str]) -> Iterator[str]:
-    for file in files:
-        if file != "-" and Path(file).is_dir():
-            yield from map(str, documents_in(Path(file)))
-        else:
-            yield file
+def _named(file: str) -> list[str]:
+    """The file, or those in the folder. Raises Unreadable."""
+    try:
+        is_folder = file != "-" and Path(file).is_dir()
+    except OSError as error:  # it lies in a folder that may not be entered
+        raise Unreadable(error.strerror or "no such file") from error
+    return list(map(str, documents_in(Path(file)))) if is_folder else [file]
 
 
 def _selected(

@@ -120,7 +120,7 @@ def log_keys(
 
     from vouchgate.cli.database import open_store
     from vouchgate.cli.identity.tokens import ACTOR
-    from vouchgate.gate.signing import add_key
+    from vouchgate.gate.signing import add_key, read_keys
     from vouchgate.storage.log import keys
 
     settings, now = operator.settings_from(database_url=database_url), datetime.now(UTC)
@@ -137,7 +137,8 @@ def log_keys(
             elif retire is not None:
                 keys.retire(store, retire, actor=ACTOR, now=now)
             elif rename is not None:
-                keys.rename(store, rename, actor=ACTOR, now=now)
+                kept = [each.key for each in read_keys(settings)]
+                keys.rename(store, rename, kept, actor=ACTOR, now=now)
         except ValueError as error:
             raise Failure(str(error), USAGE) from error
         with store.read() as connection:

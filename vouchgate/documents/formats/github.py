@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from vouchgate.documents.report import Lines, Report, problems, shown
+from vouchgate.documents.report import DANGLING, Lines, Report, problems, shown
 from vouchgate.ingest.documents.gate import WRONG
 
 
@@ -26,6 +26,10 @@ def _lines(report: Report) -> Iterator[str]:
             if accepted:
                 message += f" — accepted until {accepted.until}: {shown(accepted.reason)}"
             yield f"::{level} {place},title={one.verdict.value}::{_text(message)}"
+        for each in checked.loose:
+            line, column = lines.at(each.start)
+            place = f"file={_value(checked.document.name)},line={line},endLine={line},col={column}"
+            yield f"::error {place},title={each.slip.value}::{_text(f'{DANGLING} — {shown(each.text)}')}"
     if not report.gated.passed:
         yield f"::error::{_text('; '.join(report.gated.reasons))}"
 

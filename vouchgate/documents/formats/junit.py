@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree as ET
 
-from vouchgate.documents.report import Lines, Report, shown
+from vouchgate.documents.report import DANGLING, Lines, Report, shown
 from vouchgate.ingest.documents.gate import CheckedDocument
 from vouchgate.ingest.documents.verdict import CheckedClaim, ClaimVerdict
 
@@ -27,12 +27,17 @@ def write(report: Report) -> str:
 
 def _suite(suites: ET.Element, checked: CheckedDocument) -> None:
     name, lines = checked.document.name, Lines(checked.document.text)
-    suite = ET.SubElement(suites, "testsuite", name=_xml(name), tests=str(len(checked.claims)))
+    cases = len(checked.claims) + len(checked.loose)
+    suite = ET.SubElement(suites, "testsuite", name=_xml(name), tests=str(cases))
     for one in checked.claims:
         line, _ = lines.at(one.claim.start)
         title = f"{line}: {shown(one.claim.text, 100)}"
         case = ET.SubElement(suite, "testcase", classname=_xml(name), name=_xml(title))
         _outcome(case, checked, one)
+    for each in checked.loose:
+        title = f"{lines.at(each.start)[0]}: {shown(each.text, 100)}"
+        case = ET.SubElement(suite, "testcase", classname=_xml(name), name=_xml(title))
+        ET.SubElement(case, "failure", message=DANGLING, type=each.slip.value)
     suite.set("failures", str(len(suite.findall("testcase/failure"))))
     suite.set("errors", str(len(suite.findall("testcase/error"))))
     suite.set("skipped", str(len(suite.findall("testcase/skipped"))))

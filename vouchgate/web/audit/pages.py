@@ -24,7 +24,7 @@ from vouchgate.storage.log.tree import Receipt
 from vouchgate.storage.outgoing import deliveries
 from vouchgate.web.audit.access import Auditing, owners_of
 from vouchgate.web.history import day_of
-from vouchgate.web.pages import PageProblem, html
+from vouchgate.web.pages import PageProblem, gone, html
 from vouchgate.web.session import Visitor
 
 router = APIRouter(include_in_schema=False)
@@ -124,8 +124,9 @@ def receipt(request: Request, visitor: Auditing, decision_id: str) -> Response:
         answer = decisions.get(connection, decision_id, owners=owners)
         found = tree.receipt(connection, decision_id, owners=owners)
         known = [str(each.key) for each in keys.known(connection)]
-    if answer is None:
-        raise PageProblem(404, "There is no such decision, or it is not yours to see.")
+        if not answer:
+            sentence = "There is no such decision, or it is not yours to see."
+            raise gone(connection, decision_id, owners, sentence)
     proven = dict.fromkeys(Receipt._fields) if found is None else found.fields()
     return JSONResponse({"answer": answer, "keys": known} | proven)
 
@@ -133,11 +134,11 @@ def receipt(request: Request, visitor: Auditing, decision_id: str) -> Response:
 @router.get(f"{PATH}/{{wanted}}")
 def one_story(request: Request, visitor: Auditing, wanted: str) -> Response:
     """Everything about a decision, a waiting claim or a memory of this id."""
-    service, now = service_of(request), datetime.now(UTC)
+    service, now, owners = service_of(request), datetime.now(UTC), owners_of(visitor)
     with service.store.browse() as connection:
-        found = story.story_of(connection, wanted, now, owners=owners_of(visitor))
+        found = story.story_of(connection, wanted, now, owners=owners)
         if found is None:
-            raise PageProblem(404, "There is nothing of this id, or it is not yours to see.")
+            raise gone(connection, wanted, owners, "There is nothing of this id, or it is not yours to see.")
         names = tokens.names(connection, {entry.actor for entry in found.entries})
         told = (
             ()
