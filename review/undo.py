@@ -30,7 +30,6 @@ from vouchgate.ingest.dedup.compare import Comparisons
 from vouchgate.ingest.dedup.signature import signature_keys
 from vouchgate.ingest.language.words import tokens
 from vouchgate.ingest.policy import Policy
-from vouchgate.ingest.rules import Rule
 from vouchgate.review import acts, record
 from vouchgate.review.answers import NotUndoable, Undone
 from vouchgate.storage.claims import memories
@@ -190,10 +189,8 @@ def _wait_again(connection: Connection, item: PendingMemory, asked: UndoRequest,
         raise StorageError(f"item {item.id} changed although its owner was locked")
     if item.removal_of is None:  # a removal says nothing that another claim could repeat
         _index(connection, item, ItemKind.PENDING, asked, policy)
-    if item.rule == Rule.CITATION_UNKNOWN:
-        sources = acts.stored_answer(connection, item).evidence.sources
-        row = rechecks.pending_row(policy, item.owner_id, item.id, sources, asked.now)
-        rechecks.add(connection, row)
+        answer = acts.stored_answer(connection, item)
+        rechecks.add(connection, rechecks.waiting_row(policy, answer, item.id, asked.now))
     document = record.document(item=item.id, memory=item.memory_id)
     record.entry(
         connection, item.owner_id, Action.REVIEW_UNDONE, item.id, document, by=asked.by, now=asked.now
