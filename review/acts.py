@@ -107,7 +107,8 @@ def promote(
 
 
 def redecide(connection: Connection, item: PendingMemory, made: NewDecision, policy: Policy) -> None:
-    """Gives the item its new decision, under which it goes on waiting, and takes it out of the schedule."""
+    """Gives the item its new decision, under which it goes on waiting, and has it looked at again when that decision
+    calls for it."""
     rule = made.answer.rule
     changed = pending.redecide(
         connection,
@@ -121,6 +122,7 @@ def redecide(connection: Connection, item: PendingMemory, made: NewDecision, pol
     if not changed:
         raise StorageError(f"item {item.id} changed although its owner was locked")
     rechecks.remove(connection, item.owner_id, item.id)
+    rechecks.add(connection, rechecks.waiting_row(policy, made.answer, item.id, made.now))
     keep_decision(
         connection, made.answer, Action.CLAIM_RECHECKED, made.readings, policy, by=SERVICE, now=made.now
     )

@@ -20,6 +20,8 @@ from vouchgate.ingest.claims.likeness import ItemKind, Neighbours, Paraphrases
 from vouchgate.ingest.claims.log import Action
 from vouchgate.ingest.claims.memory import Memory, MemoryStatus
 from vouchgate.ingest.claims.source import Found
+from vouchgate.ingest.claims.standing_rulings import bearing
+from vouchgate.ingest.claims.trust import RulingVerdict
 from vouchgate.ingest.claims.waiting import PendingMemory, ReviewStatus
 from vouchgate.ingest.dedup.signature import SignatureKeys
 from vouchgate.ingest.pipeline import Examined
@@ -37,7 +39,7 @@ from vouchgate.review.staleness import (
     overdue,
 )
 from vouchgate.storage import ids
-from vouchgate.storage.claims import memories
+from vouchgate.storage.claims import memories, standing_rulings
 from vouchgate.storage.dedup import contradicting, index
 from vouchgate.storage.errors import StorageError
 from vouchgate.storage.outgoing.outbox import Outbox
@@ -127,23 +129,26 @@ def _settle_waiting(
         at = again.now + rechecks.memory_interval(policy.recheck, item.id)
         rechecks.postpone(connection, due, at, attempts=0)
         return RecheckResult.AGAIN
-    if decision.tier is not Tier.STORED:
+    if decision.tier is not Tier.STORED and examined.facts.standing_ruling is None:
         acts.redecide(connection, item, new_decision(item, again, examined, decision), policy)
         return RecheckResult.REDECIDED
-    horizon = item.validity_horizon
-    if horizon is not None and horizon <= again.now:
-        return _leave_to_owner(
-            connection, item, f"The claim was to hold until {horizon.isoformat()}, which has passed."
-        )
-    if not _may_promote(examined):
-        return _leave_to_owner(
-            connection,
-            item,
-            "What it cites is there now, on a page that may have been written after the claim.",
-        )
+    if reason := _keeps_out(item, examined, again.now):
+        return _leave_to_owner(connection, item, reason)
     made = new_decision(item, again, examined, decision)
     acts.promote(connection, item, made, again.bands, policy)
     return RecheckResult.PROMOTED
+
+
+def _keeps_out(item: PendingMemory, examined: Examined, now: datetime) -> str:
+    """Why a claim that would be stored now is left to its owner, a sentence; empty when nothing keeps it out."""
+    ruling, horizon = examined.facts.standing_ruling, item.validity_horizon
+    if ruling is not None:
+        return f"Its sources vouch for it now, and a standing ruling of its owner rejects it: {ruling.name}"
+    if horizon is not None and horizon <= now:
+        return f"The claim was to hold until {horizon.isoformat()}, which has passed."
+    if not _may_promote(examined):
+        return "What it cites is there now, on a page that may have been written after the claim."
+    return ""
 
 
 def settle_before_approval(connection: Connection, item: PendingMemory, again: Reexamined) -> bool:
@@ -154,7 +159,7 @@ def settle_before_approval(connection: Connection, item: PendingMemory, again: R
     if not waits or (current.version, current.decision_id) != (item.version, again.decision_id):
         return False
     examined, decision = decide_again(connection, current, again)
-    if decision.tier is Tier.STORED:
+    if decision.tier is Tier.STORED or examined.facts.standing_ruling is not None:
         return False
     made = new_decision(current, again, examined, decision)
     acts.redecide(connection, current, made, examined.policy)
@@ -217,7 +222,7 @@ def _lower(connection: Connection, memory: Memory, shown: Shown, now: datetime) 
 
 def decide_again(connection: Connection, item: PendingMemory, again: Reexamined) -> tuple[Examined, Decision]:
     """The decision that follows now. The item itself is no neighbour of its claim; what else waits is, as it
-    was when the claim was sent."""
+    was when the claim was sent. A standing ruling bears on it only where it keeps out what would be stored."""
     before = again.examined.known
     allowance = index.new_allowance()
     facts = index.find_neighbours(
@@ -248,6 +253,14 @@ def decide_again(connection: Connection, item: PendingMemory, again: Reexamined)
     outbox.load([claim])
     at_place = outbox.find_at_place(claim, again.now)
     examined = examined.knowing(dedup=facts, paraphrases=paraphrases, at_place=at_place)
+    decision = examined.decide()
+    if decision.tier is not Tier.STORED:
+        return examined, decision
+    rulings = standing_rulings.in_force(connection, item.owner_id)
+    ruling = bearing(rulings, claim, item.submitted_by, examined.readings, again.now)
+    if ruling is None or ruling.verdict is not RulingVerdict.REJECT:
+        return examined, decision
+    examined = examined.knowing(standing_ruling=ruling)
     return examined, examined.decide()
 
 

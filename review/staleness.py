@@ -3,26 +3,30 @@ memory promise more than is shown, as one may that was stored before statements 
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
 
+from vouchgate.ingest.check import shorten
 from vouchgate.ingest.checks import statements
 from vouchgate.ingest.checks.citations import VERIFY
-from vouchgate.ingest.claims.citation import KEPT_BY_OPERATOR, Citation
-from vouchgate.ingest.claims.claim import Finding, Verdict
+from vouchgate.ingest.claims.citation import KEPT_BY_OPERATOR
+from vouchgate.ingest.claims.claim import Claim, Finding, Verdict
 from vouchgate.ingest.claims.decision import Confidence, Decision, Label, ValidationResult
 from vouchgate.ingest.claims.likeness import Neighbours
 from vouchgate.ingest.claims.memory import Memory
-from vouchgate.ingest.claims.source import Found, SourceReading, Standing, Unreachable
+from vouchgate.ingest.claims.source import Found, Held, SourceReading, Stance, Unreachable
 from vouchgate.ingest.language.words import RUN_OR_CHARACTER
 from vouchgate.ingest.pipeline import Examined
 from vouchgate.ingest.policy import Freshness
+from vouchgate.ingest.sources.git.adr_text import tells_standing
+from vouchgate.ingest.support.holding import text_held
 
 # Of the word triples of the old passage that hold a word of the claim, how many must still be there. Pages change
 # their dates, counts and adverts every day, and sentences around the one that matters; when two in five of those
-# triples are gone, it was rewritten. A value that changed within a sentence is for the support check to see.
+# triples are gone, it was rewritten. A value that changed within a sentence is seen by what the page states.
 PASSAGE_KEPT = 0.6
 _RUN = 3  # words in a run: two are found anywhere, of four too many are lost with one changed word
 _FEWEST = 5  # triples with a word of the claim; with fewer, all triples of the passage count
@@ -98,9 +102,9 @@ def compare(
 ) -> Standings:
     """Holds what was read `now` against the decision that let the memory in.
 
-    `learned` is what earlier checks found of sources that this decision could not read; the answer has those
-    and what is new. `texts` are the whole texts read now, by citation key. What was refuted then already
-    let the owner decide, and is no news; what the decision did not cite says nothing about it.
+    `learned` is what earlier checks found of sources that this decision could not read, or that were not in force
+    then; the answer has those and what is new. `texts` are the whole texts read now, by citation key. What was refuted
+    then already let the owner decide, and is no news; what the decision did not cite says nothing about it.
     """
     later = {found.citation.key: found for found in learned}
     was = {
@@ -114,7 +118,7 @@ def compare(
     news = {
         finding.citation.key: finding.message
         for finding in decision.findings
-        if finding.citation is not None and refuted([finding]) - known and _is_news(finding, was, read)
+        if finding.citation is not None and _is_news(finding, known, was, read)
     }
     unread = False
     for key, reading in read.items():
@@ -124,11 +128,13 @@ def compare(
         if isinstance(reading, Unreachable):
             unread = True
         elif isinstance(reading, Found) and isinstance(before, Found):
-            same = _is_as_before(then.evidence.claim.stated, before, reading, texts.get(key, ""))
-            if same is None:
+            change = _change(then.evidence.claim, before, reading, texts.get(key, ""))
+            if change is None:
                 unread = True
-            elif not same:
-                news[key] = _changed(reading.citation)
+            elif change:
+                news[key] = change
+            elif not before.vouches and reading.vouches:
+                later[key] = reading  # from now on it counts as it is in force
         elif isinstance(reading, Found) and isinstance(before, Unreachable):
             later[key] = reading
     found = tuple(later[key] for key in sorted(later))
@@ -138,33 +144,80 @@ def compare(
     return SourcesUnclear(found, now.readings) if unread else SourcesUnchanged(found, shown)
 
 
-def _is_news(finding: Finding, was: Mapping[str, SourceReading], now: Mapping[str, SourceReading]) -> bool:
-    """Whether a finding against a citation is about what became of the source. What is found of a text that
+def _is_news(
+    finding: Finding, known: Refuted, was: Mapping[str, SourceReading], now: Mapping[str, SourceReading]
+) -> bool:
+    """Whether a finding against a citation is new, and about what became of the source. What is found of a text that
     has not changed is news about the rules."""
-    if finding.citation is None:
+    refutes = refuted([finding])
+    if finding.citation is None or not refutes:
         return False
     before, after = was.get(finding.citation.key), now.get(finding.citation.key)
-    unchanged = isinstance(before, Found) and isinstance(after, Found) and before.digest == after.digest
-    return before is not None and not (unchanged and finding.check != VERIFY)
+    if isinstance(before, Found) and isinstance(after, Found):
+        if finding.check == VERIFY and before.standing is not after.standing:
+            return True
+        if finding.check != VERIFY and before.digest == after.digest:
+            return False
+    return before is not None and not refutes <= known
 
 
-def _changed(citation: Citation) -> str:
-    if citation.type in KEPT_BY_OPERATOR:
-        return f"{citation.value} was changed since the claim was stored."
-    return f"{citation.value} has changed: what the claim was held against is not there any more."
+def _change(claim: Claim, before: Found, now: Found, text: str) -> str | None:
+    """What a source does not say any more that it said, a sentence; empty when it says it, None when it cannot be told,
+    because it has no text any more."""
+    name, kept = now.citation.value, now.citation.type in KEPT_BY_OPERATOR
+    better = now.vouches and not before.vouches
+    if before.digest == now.digest and (before.standing is now.standing or better):
+        return ""
+    changed = f"{name} was changed since the claim was stored{_marked(before, now.digest)}."
+    if kept and not better:
+        return changed
+    if not before.excerpt or not text:
+        return None if before.excerpt else ""
+    # An owner may have let in what was only proposed: that it holds now is no change for the worse.
+    if kept and not _is_whole(before.excerpt, text):
+        return changed
+    gone = _gone(claim, before, now, text)
+    return gone and f"{name} has changed: {gone}."
 
 
-def _is_as_before(claim: str, before: Found, now: Found, text: str) -> bool | None:
-    """Whether a source says what it said; None when it cannot be told, because it has no text any more."""
-    if before.citation.type in KEPT_BY_OPERATOR:
-        # An owner may have let in what was only proposed: that it holds now is no change for the worse.
-        better = before.standing is not Standing.IN_FORCE and now.standing is Standing.IN_FORCE
-        return better or (before.standing, before.digest) == (now.standing, now.digest)
-    if before.digest == now.digest or not before.excerpt:
-        return True
-    if not text:
-        return None
-    return share_kept(claim, before.excerpt, text) >= PASSAGE_KEPT
+def _gone(claim: Claim, before: Found, now: Found, text: str) -> str | None:
+    """What of a text is not there any more, a clause; empty when nothing is, None when it cannot be told."""
+    says = text_held(now, text)
+    there = "".join(says[slice(*one.place)] for one in now.held or () if one.place is not None)
+    if lost := _not_stated_any_more(before, now):
+        quoted = shorten(claim.content[lost[0].start : lost[0].end])
+        return f"it is not shown to state “{quoted}” any more{_marked(before, there)}"
+    if share_kept(claim.stated, before.excerpt, text) < PASSAGE_KEPT:
+        return f"what the claim was held against is not there any more{_marked(before, there)}"
+    stated = any(one.stance is Stance.STATES for one in before.held or ())
+    return None if stated and any(one.stance is Stance.UNKNOWN for one in now.held or ()) else ""
+
+
+def _marked(before: Found, says: str) -> str:
+    """What tells one change of a source from the next in a sentence, so that an owner who confirms a memory in spite of
+    one is told of the next. Of a page in a private network it gives nothing away."""
+    if not says:
+        return ""
+    mark = hashlib.sha256(f"{before.digest}\n{says}".encode(errors="replace")).hexdigest()[:8]
+    return f"; its text is {mark} now"
+
+
+def _not_stated_any_more(before: Found, now: Found) -> list[Held]:
+    """The statements that a source stated, and is not shown to state now."""
+    less = {
+        (one.start, one.end)
+        for one in now.held or ()
+        if one.stance in (Stance.SPEAKS, Stance.SILENT, Stance.REFUTES)
+    }
+    return [one for one in before.held or () if one.stance is Stance.STATES and (one.start, one.end) in less]
+
+
+def _is_whole(passage: str, text: str) -> bool:
+    """Whether all of a record's passage is still there, but for lines on where the record stands."""
+    words = _words(text)
+    there = {run for length in range(1, _RUN + 1) for run in _runs(words, length)}
+    lines = (line for line in passage.splitlines() if not tells_standing(line))
+    return all(run in there for line in lines for run in _runs(_words(line)))
 
 
 def share_kept(claim: str, passage: str, text: str) -> float:

@@ -8,6 +8,7 @@ inside a write transaction that holds the owner's lock, on an item just read in 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -30,12 +31,11 @@ from vouchgate.ingest.dedup.compare import Comparisons
 from vouchgate.ingest.dedup.signature import signature_keys
 from vouchgate.ingest.language.words import tokens
 from vouchgate.ingest.policy import Policy
-from vouchgate.ingest.rules import Rule
 from vouchgate.review import acts, record
 from vouchgate.review.answers import NotUndoable, Undone
 from vouchgate.storage.claims import memories
 from vouchgate.storage.dedup import index, similar, vectors
-from vouchgate.storage.errors import StorageError
+from vouchgate.storage.errors import RecordUnreadable, StorageError
 from vouchgate.storage.identity import owners
 from vouchgate.storage.outgoing.outbox import Outbox
 from vouchgate.storage.queue import pending, rechecks
@@ -190,10 +190,9 @@ def _wait_again(connection: Connection, item: PendingMemory, asked: UndoRequest,
         raise StorageError(f"item {item.id} changed although its owner was locked")
     if item.removal_of is None:  # a removal says nothing that another claim could repeat
         _index(connection, item, ItemKind.PENDING, asked, policy)
-    if item.rule == Rule.CITATION_UNKNOWN:
-        sources = acts.stored_answer(connection, item).evidence.sources
-        row = rechecks.pending_row(policy, item.owner_id, item.id, sources, asked.now)
-        rechecks.add(connection, row)
+        with suppress(RecordUnreadable):  # what cannot be read can wait, and cannot be looked at again
+            answer = acts.stored_answer(connection, item)
+            rechecks.add(connection, rechecks.waiting_row(policy, answer, item.id, asked.now))
     document = record.document(item=item.id, memory=item.memory_id)
     record.entry(
         connection, item.owner_id, Action.REVIEW_UNDONE, item.id, document, by=asked.by, now=asked.now

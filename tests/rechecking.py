@@ -18,17 +18,20 @@ from sqlalchemy import select
 from tests.claims import NOW, submission_of
 from tests.claims import policy as built_in_policy
 from tests.repos import TestRepository
+from tests.reviews import reviewer
 from vouchgate.gate.examiner import Examiner
 from vouchgate.ingest.citations import parse_citation
 from vouchgate.ingest.claims.citation import IN_REPOSITORIES, Citation
 from vouchgate.ingest.claims.claim import Claim, MemoryType, Source
 from vouchgate.ingest.claims.decision import ValidationResult
 from vouchgate.ingest.claims.source import Found, Missing, SourceReading, Standing, Unreachable
+from vouchgate.ingest.claims.standing_rulings import RulingDraft, StandingRuling
 from vouchgate.ingest.claims.trust import OwnPublishers
 from vouchgate.ingest.claims.waiting import PendingMemory
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.scoring.sites import site_of
 from vouchgate.ingest.sources.git.source import GitSource
+from vouchgate.review.trust.standing_rulings import StandingRulings
 from vouchgate.storage.claims import publishers
 from vouchgate.storage.claims.submit import Decided
 from vouchgate.storage.queue import pending, rechecks
@@ -188,6 +191,14 @@ def send(
     answer = store.writer.submit(submission_of(examined)).result()
     assert isinstance(answer, Decided), answer
     return answer.answer
+
+
+def reject_like(here: Bench, **terms: str) -> None:
+    """Has the owner reject all claims like these from now on."""
+    draft = RulingDraft.model_validate({"verdict": "reject", "terms": terms})
+    rulings = StandingRulings(here.store, here.policy)
+    made = rulings.confirm(reviewer(), "ann", draft, name="none of these", days=30, now=NOW)
+    assert isinstance(made, StandingRuling), made
 
 
 def policy_with(**recheck: float) -> Policy:

@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import SplitResult, urlsplit
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -204,6 +205,25 @@ def linked_sites(text: str, own: str) -> tuple[str, ...]:
 def one_line(text: str) -> str:
     """A title: one line, at most 300 characters."""
     return " ".join(plain(text[: 4 * _TITLE]).split())[:_TITLE]
+
+
+def split_address(url: str) -> SplitResult | None:
+    """The parts of a web address; None when it is none, or names a user."""
+    try:
+        parts = urlsplit(url)
+        _ = parts.port  # raises when it is no number up to 65535
+    except ValueError:
+        return None
+    return parts if parts.scheme in ("http", "https") and parts.hostname and "@" not in parts.netloc else None
+
+
+def origin_of(url: str) -> tuple[str, int] | None:
+    """Host and port; http and https count as one, for services send the one to the other."""
+    parts = split_address(url)
+    if parts is None:
+        return None
+    port = parts.port or 443
+    return (parts.hostname or "").removeprefix("www."), 443 if port == 80 else port
 
 
 def month_number(name: str) -> int | None:

@@ -19,7 +19,7 @@ from vouchgate.ingest.claims.source import Missing, SourceReading
 from vouchgate.ingest.language.validation import plain_messages
 from vouchgate.ingest.net.client import Outbound
 from vouchgate.ingest.net.fetched import FetchFailed
-from vouchgate.ingest.sources.answers import NoAnswer, build_found, require_success
+from vouchgate.ingest.sources.answers import NoAnswer, build_found, origin_of, require_success
 from vouchgate.ingest.sources.json_answers import at, filled, text_of, time_of
 from vouchgate.ingest.sources.registry import Registry
 
@@ -110,8 +110,9 @@ class Tickets(Registry):
         groups = {group: quote(value or "", safe="") for group, value in match.groupdict().items()}
         groups |= {"key": quote(name, safe=""), "base": self._base}
         body = None if tracker.body is None else filled(tracker.body, match.groupdict() | {"key": name})
+        address = tracker.address.format_map(groups)
         answer = await self._outbound.fetch(
-            tracker.address.format_map(groups),
+            address,
             method="GET" if body is None else "POST",
             headers={"Accept": "application/json"}
             | ({} if body is None else {"Content-Type": "application/json"}),
@@ -122,6 +123,9 @@ class Tickets(Registry):
         if isinstance(answer, FetchFailed):
             code = "dns" if answer.code == "missing_host" else answer.code
             raise NoAnswer(code, f"{who} could not be asked: {answer.detail}", retry_after=answer.retry_after)
+        if origin_of(answer.url) != origin_of(address):  # a page to sign in at, or anybody's
+            detail = f"{who} sent the request on to another host, whose answer does not count."
+            raise NoAnswer("odd_answer", detail, status=answer.status)
         gone = Missing(citation=citation, detail=f"There is no {tracker.label} {name}.", status=answer.status)
         if answer.status in tracker.missing:
             return gone

@@ -19,15 +19,15 @@ from vouchgate.ingest.claims.source import Found
 from vouchgate.ingest.claims.waiting import PendingMemory, ReviewStatus
 from vouchgate.ingest.pipeline import Examined
 from vouchgate.ingest.policy import Policy
-from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.scoring.priority import cited_key, words_digest
 from vouchgate.ingest.scoring.score import is_listed
 from vouchgate.review import acts, record
 from vouchgate.review.recheck import Reexamined, decide_again, new_decision
 from vouchgate.storage import modes
+from vouchgate.storage.claims import standing_rulings
 from vouchgate.storage.dedup import index, vectors
 from vouchgate.storage.errors import StorageError
-from vouchgate.storage.queue import pending, proposers, rechecks
+from vouchgate.storage.queue import pending, proposers
 from vouchgate.storage.tables.claims import IdempotencyRow
 
 _KEYS: Table = IdempotencyRow.metadata.tables["idempotency"]
@@ -93,15 +93,13 @@ def settle(
         acts.keep_decision(
             connection, made.answer, Action.CLAIM_BLOCKED, made.readings, policy, by=by, now=again.now
         )
+        standing_rulings.ACTS.write(connection, standing_rulings.act_rows(made.answer))
     else:
         item = _take(connection, item, examined, by=by, now=again.now)
         if decision.tier is Tier.STORED:
             acts.promote(connection, item, made, again.bands, policy)
         else:
             acts.redecide(connection, item, made, policy)
-            if made.answer.rule == Rule.CITATION_UNKNOWN:
-                row = rechecks.pending_row(policy, item.owner_id, item.id, examined.readings, again.now)
-                rechecks.add(connection, row)
     if key is not None:
         of_key = (_KEYS.c.principal_id == by) & (_KEYS.c.key == key)
         connection.execute(update(_KEYS).where(of_key).values(decision_id=made.decision_id))

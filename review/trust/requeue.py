@@ -76,7 +76,7 @@ class Requeue:
         because: str,
     ) -> None:
         """Has the claim wait under its new decision. Whatever its tier: it is for the owner to say."""
-        policy, claim, now = self.policy, examined.claim, self.now
+        policy, now = self.policy, self.now
         answer = examined.answer(
             decision,
             decision_id=ids.decision_id(suffix),
@@ -103,7 +103,5 @@ class Requeue:
         index.add(connection, item.owner_id, neighbour, item.memory_type.value)
         if act.memory_id is not None:
             vectors.become_item(connection, item.owner_id, act.memory_id, item.id)
-        if decision.rule is Rule.CITATION_UNKNOWN:
-            row = rechecks.pending_row(policy, claim.owner_id, item.id, examined.readings, now)
-            rechecks.add(connection, row)
+        rechecks.add(connection, rechecks.waiting_row(policy, answer, item.id, now))
         acts.keep_decision(connection, answer, Action.CLAIM_QUEUED, (), policy, by=self.by, now=now)

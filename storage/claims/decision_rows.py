@@ -12,7 +12,6 @@ from vouchgate.ingest.claims.decision import Tier, ValidationResult
 from vouchgate.ingest.claims.likeness import ItemKind
 from vouchgate.ingest.claims.waiting import Lane
 from vouchgate.ingest.pipeline import Examined
-from vouchgate.ingest.rules import Rule
 from vouchgate.storage.claims import decisions, known_keys, lineage, memories, source_texts, standing_rulings
 from vouchgate.storage.dedup import similar, vectors
 from vouchgate.storage.queue import pending, rechecks, spot_checks
@@ -111,10 +110,7 @@ class DecisionRows:
         if examined.claim.removes:
             return
         self.vectors += vectors.rows_of(owner_id, ItemKind.PENDING, item_id, examined.embedding)
-        if answer.rule == Rule.CITATION_UNKNOWN:  # nothing else stands against it, so that is tried again
-            self._schedule(rechecks.pending_row(policy, owner_id, item_id, examined.readings, at))
-        elif answer.rule == Rule.UNGROUNDED and examined.suggested is not None:
-            self._schedule(rechecks.uncited_row(policy, owner_id, item_id, at))
+        self._schedule(rechecks.waiting_row(policy, answer, item_id, at))
 
     def _schedule(self, row: dict[str, Any] | None) -> None:
         """Notes when sources are to be read again; None: they are not."""

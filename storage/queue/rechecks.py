@@ -20,6 +20,7 @@ from pydantic import TypeAdapter
 from sqlalchemy import Connection, Table, and_, bindparam, delete, insert, select, update
 
 from vouchgate.ingest.claims.claim import MemoryType
+from vouchgate.ingest.claims.decision import ValidationResult
 from vouchgate.ingest.claims.likeness import ItemKind
 from vouchgate.ingest.claims.source import Found, SourceReading, Unreachable
 from vouchgate.ingest.claims.waiting import ReviewStatus
@@ -140,6 +141,19 @@ def uncited_row(policy: Policy, owner_id: str, item_id: str, at: datetime) -> di
     return _row(owner_id, item_id, ItemKind.PENDING, at + memory_interval(policy.recheck, item_id))
 
 
+def waiting_row(
+    policy: Policy, answer: ValidationResult, item_id: str, at: datetime
+) -> dict[str, Any] | None:
+    """The row of an item that waits under this decision; None when asking again brings no answer. One that could not be
+    checked has nothing else against it, so that is tried again; and what was looked up in vain may be found later."""
+    owner_id = answer.evidence.claim.owner_id
+    if answer.rule == Rule.CITATION_UNKNOWN:
+        return pending_row(policy, owner_id, item_id, answer.evidence.sources, at)
+    if answer.rule == Rule.UNGROUNDED and answer.looked:
+        return uncited_row(policy, owner_id, item_id, at)
+    return None
+
+
 def memory_row(
     policy: Policy,
     owner_id: str,
@@ -182,7 +196,7 @@ def _row(owner_id: str, item_id: str, kind: ItemKind, due: datetime) -> dict[str
 
 
 def add(connection: Connection, row: dict[str, Any] | None) -> None:
-    """Puts a row in that `pending_row` or `memory_row` made, if they made one."""
+    """Puts a row in that `waiting_row` or `memory_row` made, if they made one."""
     ROWS.write(connection, [] if row is None else [row])
 
 

@@ -279,8 +279,8 @@ class Examiner:
         rule = held.knowing(dedup=NOTHING_NEAR).decide().rule
         return replace(held, looked=examined.looked) if rule is Rule.CORROBORATED else None
 
-    def claim_of_edit(self, item: PendingMemory, content: str) -> Claim:
-        """A pending item's claim with the owner's text in place of the agent's."""
+    def claim_of_edit(self, item: PendingMemory, content: str, citations: Sequence[Citation]) -> Claim:
+        """A pending item's claim with the owner's text in place of the agent's, and what its agent cited beside it."""
         content, personal, secrets = self._mask(content)
         return Claim(
             content=content,
@@ -288,6 +288,7 @@ class Examiner:
             asserted_source=item.source,
             source=item.source,
             owner_id=item.owner_id,
+            citations=tuple(citations),
             validity_horizon=item.validity_horizon,
             metadata=item.metadata,
             secrets=secrets,

@@ -20,7 +20,9 @@ from vouchgate.gate.gathering import SourceReader
 from vouchgate.gate.judge import EntailmentModel, Judge
 from vouchgate.gate.paraphrases import ParaphraseLookup, Paraphraser
 from vouchgate.ingest.check import NOTHING_NEAR
-from vouchgate.ingest.claims.claim import Claim
+from vouchgate.ingest.checks.citations import VERIFY
+from vouchgate.ingest.claims.citation import Citation
+from vouchgate.ingest.claims.claim import Claim, Verdict
 from vouchgate.ingest.claims.decision import RejectedBefore, Tier, ValidationResult
 from vouchgate.ingest.claims.likeness import DedupFacts, Embedding
 from vouchgate.ingest.claims.modes import Mode, bearing
@@ -230,10 +232,18 @@ class Gate:
             return None
         return rejections.lately(found.get(name), examined.capture_time, days)
 
-    async def examine_edit(self, item: PendingMemory, content: str) -> Examined:
-        """A pending item's claim with the owner's text in place of the agent's. Waiting items, of which this is one,
-        say nothing against an edit. Raises ClaimRefused."""
-        examined = await self.examine(self.examiner.claim_of_edit(item, content))
+    async def examine_edit(
+        self, item: PendingMemory, content: str, citations: Sequence[Citation]
+    ) -> Examined:
+        """A pending item's claim with the owner's text in place of the agent's, and those of the `citations` beside it
+        that are not false: the owner cannot take them out. Waiting items, of which this is one, say nothing against an
+        edit. Raises ClaimRefused."""
+        examined = await self.examine(self.examiner.claim_of_edit(item, content, citations))
+        refuted = [f for f in examined.findings.of(VERIFY) if f.verdict in (Verdict.FAIL, Verdict.DOUBT)]
+        false = {finding.citation.key for finding in refuted if finding.citation is not None}
+        kept = [citation for citation in citations if citation.key not in false]
+        if len(kept) < len(citations):
+            examined = await self.examine(self.examiner.claim_of_edit(item, content, kept))
         return examined.knowing(paraphrases=stored_only(examined.facts.paraphrases))
 
     async def embed(self, text: str | None) -> Embedding | None:

@@ -38,7 +38,7 @@ async def answer(
     item = await run_in_threadpool(own_item, service, principal, item_id)
     if item is None:
         return NotFound()
-    then = await run_in_threadpool(_decision, service, item)
+    then = await run_in_threadpool(decision_on, service, item)
     built = _built(service, principal, item, sent, then.evidence.claim)
     return await _decide(service, principal, item, then, built, key=key)
 
@@ -83,14 +83,15 @@ async def answer_repeat(
             item = await run_in_threadpool(own_item, service, principal, queue_id)
             if item is None:
                 return decided
-            then = await run_in_threadpool(_decision, service, item)
+            then = await run_in_threadpool(decision_on, service, item)
             found = await _decide(service, principal, item, then, sent, key=key)
     except (ClaimRefused, StorageError):  # it has been decided, and that stands
         return decided
     return Decided(found.answer, found.text) if isinstance(found, Answered) else decided
 
 
-def _decision(service: Service, item: PendingMemory) -> ValidationResult:
+def decision_on(service: Service, item: PendingMemory) -> ValidationResult:
+    """The decision under which an item waits. Raises StorageError."""
     with service.store.read() as connection:
         return acts.stored_answer(connection, item)
 

@@ -29,6 +29,7 @@ from vouchgate.review.answers import (
     Voted,
 )
 from vouchgate.review.rules import may_rule_on
+from vouchgate.server.answering import decision_on
 from vouchgate.service import Service
 from vouchgate.storage.errors import StorageError
 
@@ -144,7 +145,8 @@ async def _approve(
         item = await run_in_threadpool(service.queue.get_by_id, principal, row.id)
         if item is None:
             return NotFound()
-        edited = await service.gate.examine_edit(item, row.content)
+        then = await run_in_threadpool(decision_on, service, item)
+        edited = await service.gate.examine_edit(item, row.content, then.evidence.claim.citations)
     return await run_in_threadpool(
         lambda: service.queue.approve(
             principal,

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import ClassVar
-from urllib.parse import SplitResult, quote, urlsplit
+from urllib.parse import quote
 
 from vouchgate.ingest.claims.citation import Citation, CitationType
 from vouchgate.ingest.claims.source import Found, Missing, SourceReading
@@ -29,10 +29,12 @@ from vouchgate.ingest.sources.answers import (
     build_found,
     fetch_answer,
     one_line,
+    origin_of,
     parse_answer,
     read_or_unreachable,
     require_success,
     retry_after,
+    split_address,
 )
 from vouchgate.ingest.sources.plain_text import without_comments
 
@@ -245,7 +247,7 @@ class Forge(ABC):
                 self._outbound, url, self.name, headers=self.headers(), secret_headers=self._secrets
             )
             self._note_pause(answer)
-        if _origin_of(answer.url) != _origin_of(self.base):  # a page to sign in at, or anybody's
+        if origin_of(answer.url) != origin_of(self.base):  # a page to sign in at, or anybody's
             detail = f"{self.name} sent the request on to another host, whose answer does not count."
             raise NoAnswer("odd_answer", detail, status=answer.status)
         return answer
@@ -292,8 +294,8 @@ class Forge(ABC):
         return 2 <= len(names) <= self.deepest and all(map(is_name, names))
 
     def _find_address(self, url: str) -> IssueAddress | None:
-        here, there = _split(self.web()), _split(url)
-        if here is None or there is None or _origin_of(self.web()) != _origin_of(url):
+        here, there = split_address(self.web()), split_address(url)
+        if here is None or there is None or origin_of(self.web()) != origin_of(url):
             return None
         root = here.path.rstrip("/") + "/"
         if not there.path.startswith(root):
@@ -346,24 +348,6 @@ def _found(citation: Citation, place: IssueAddress, thread: Thread, comment: str
 
 def _words(place: IssueAddress) -> str:
     return "merge request" if place.merge_request else "issue"
-
-
-def _split(url: str) -> SplitResult | None:
-    try:
-        parts = urlsplit(url)
-        _ = parts.port  # raises when it is no number up to 65535
-    except ValueError:
-        return None
-    return parts if parts.scheme in ("http", "https") and parts.hostname and "@" not in parts.netloc else None
-
-
-def _origin_of(url: str) -> tuple[str, int] | None:
-    """Host and port; http and https count as one, for a forge sends the one to the other."""
-    parts = _split(url)
-    if parts is None:
-        return None
-    port = parts.port or 443
-    return (parts.hostname or "").removeprefix("www."), 443 if port == 80 else port
 
 
 def _number(headers: Mapping[str, str], *names: str) -> int | None:

@@ -20,6 +20,7 @@ from vouchgate.ingest.sources.git.adr_links import Links, Ref
 from vouchgate.ingest.sources.git.adr_status import Statement, adr_id, file_number, in_folder
 from vouchgate.ingest.sources.git.adr_text import is_record, parse
 from vouchgate.ingest.sources.git.record_dirs import POINTERS, USUAL, RecordDirectories, named_by
+from vouchgate.ingest.sources.git.refs import Tip, added_elsewhere
 from vouchgate.ingest.sources.git.repository import Repository, SourceError
 from vouchgate.ingest.sources.patterns import PathPatterns
 
@@ -291,10 +292,9 @@ class AdrFiles:
         if repository.work_tree is None:
             return None
         root = repository.work_tree.resolve()
-        known = {str(PurePosixPath(record.path).parent) for record in (index.records if index else ())}
         holds = index.holds if index else RecordDirectories(self._configured, {}).may_hold
         seen = 0
-        for name in self._configured or sorted({*known, *USUAL}):
+        for name in self._places(index):
             start = (root / name).resolve()
             if not start.is_relative_to(root):
                 continue
@@ -311,6 +311,19 @@ class AdrFiles:
                     if holds(relative := path.relative_to(root).as_posix()):
                         return relative
         return None
+
+    def unmerged(self, repository: Repository, index: AdrIndex, tip: Tip, number: int) -> str | None:
+        """The path of a record with this number on a ref that is not merged, for when `index` has none; or None."""
+        added = added_elsewhere(repository, tip, *self._places(index))
+        fits = (
+            path for path in added if is_record(path) and file_number(path) == number and index.holds(path)
+        )
+        return next(fits, None)
+
+    def _places(self, index: AdrIndex | None) -> Sequence[str]:
+        """The directories that have records, or have their usual names."""
+        known = {str(PurePosixPath(record.path).parent) for record in (index.records if index else ())}
+        return self._configured or sorted({*known, *USUAL})
 
 
 def text_of(data: bytes) -> str | None:

@@ -101,6 +101,14 @@ def is_record(path: str) -> bool:
     return name.suffix.lower() in SUFFIXES and stem not in _NOT_RECORDS and "template" not in stem
 
 
+def tells_standing(line: str) -> bool:
+    """Whether a line tells where its record stands, or since when, and nothing else."""
+    field = _FIELD.fullmatch(line[:600])
+    if field and re.fullmatch(rf"{_STATUS}|date|decided(?: on)?", field["name"], re.IGNORECASE):
+        return field["value"].lstrip(" *_").startswith((":", "：", "|"))
+    return says_over(line.lstrip(" -*+[]xX")) is not None
+
+
 def parse(text: str) -> AdrPage:
     """Reads one page."""
     matter, body = _split_front_matter(without_comments(plain(text)))

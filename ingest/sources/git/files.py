@@ -25,8 +25,8 @@ from vouchgate.ingest.sources.git.adr_text import is_record
 from vouchgate.ingest.sources.git.definitions import PROGRAM, Definition
 from vouchgate.ingest.sources.git.grounding import Grounding, missing_objects
 from vouchgate.ingest.sources.git.prose import ENDINGS
-from vouchgate.ingest.sources.git.records import FoundRecord, judge, not_counting, record_at
-from vouchgate.ingest.sources.git.refs import Tip, is_ancestor
+from vouchgate.ingest.sources.git.records import FoundRecord, judge, not_counting, not_merged, record_at
+from vouchgate.ingest.sources.git.refs import Tip, added_elsewhere, is_ancestor
 from vouchgate.ingest.sources.git.repository import Repository, SourceError
 from vouchgate.ingest.sources.plain_text import plain
 
@@ -222,13 +222,15 @@ def _read(looked: _Looked, commit: str) -> Found | _Absent:
 def _not_there(looked: _Looked) -> Found | _Absent:
     grounding, repository, tip, citation, key = looked
     missing = _Absent(f"{plain(key.path)} does not exist in {repository.name} at {tip.name}.")
-    if repository.work_tree is None or key.commit is not None:
+    if key.commit is not None:
         return missing
-    root = repository.work_tree.resolve()
-    file = root / key.path
-    if not file.resolve().is_relative_to(root) or not file.is_file():
-        return missing
-    return _none_that_counts(citation, *not_counting(grounding, repository, tip, key.path))
+    root = None if repository.work_tree is None else repository.work_tree.resolve()
+    file = None if root is None else root / key.path
+    if root is not None and file is not None and file.resolve().is_relative_to(root) and file.is_file():
+        return _none_that_counts(citation, *not_counting(grounding, repository, tip, key.path))
+    if key.path in added_elsewhere(repository, tip, key.path):
+        return _none_that_counts(citation, *not_merged(repository, tip, key.path))
+    return missing
 
 
 def _data(repository: Repository, commit: str, path: str) -> bytes | None:

@@ -94,6 +94,10 @@ class Grounding:
         """The path of a record with this number that is only in the work tree; or None."""
         return self._adrs.uncommitted(repository, index, number)
 
+    def unmerged(self, repository: Repository, index: AdrIndex, tip: Tip, number: int) -> str | None:
+        """The path of a record with this number that is only on a ref that is not merged; or None."""
+        return self._adrs.unmerged(repository, index, tip, number)
+
     def where_else(self, repository: Repository, tip: Tip | None, path: str) -> str:
         """Why a file of the work tree at this path does not count, as the end of a sentence."""
         listed = repository.run("ls-tree", "--full-tree", "HEAD", "--", path, ok=(0, 128))

@@ -92,8 +92,11 @@ def _look(grounding: Grounding, repository: Repository, number: int, search: _Se
     if path is not None:
         search.elsewhere.append(not_counting(grounding, repository, tip, path))
         return
-    if index is None:
+    if index is None or tip is None:
         raise SourceError("error", f"{repository.name} has no commits yet.")
+    if (path := grounding.unmerged(repository, index, tip, number)) is not None:
+        search.elsewhere.append(not_merged(repository, tip, path))
+        return
     if index.links:
         raise SourceError(
             "not_supported",
@@ -112,6 +115,12 @@ def not_counting(
     why = grounding.where_else(repository, tip, path)
     standing = Standing.PROPOSED if why == "is not committed" else Standing.NOT_MERGED
     return standing, f"{plain(path)} in {repository.name} {why}, so nothing but a file vouches for it."
+
+
+def not_merged(repository: Repository, tip: Tip, path: str) -> tuple[Standing, str]:
+    """The same of a file that only a commit has which the protected ref has not."""
+    says = f"{plain(path)} in {repository.name} is not merged into {tip.name}, so nothing but a file vouches for it."
+    return Standing.NOT_MERGED, says
 
 
 def record_at(repository: Repository, index: AdrIndex, record: AdrRecord) -> FoundRecord:

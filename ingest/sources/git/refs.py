@@ -11,7 +11,10 @@ from vouchgate.ingest.claims.frozen import Frozen
 from vouchgate.ingest.sources.git.repository import Repository, SourceError
 from vouchgate.ingest.sources.plain_text import plain
 
-_REMOTE, _BRANCHES = "refs/remotes/origin/", "refs/heads/"
+_REMOTES, _BRANCHES, _TAGS = "refs/remotes/", "refs/heads/", "refs/tags/"
+_REMOTE = f"{_REMOTES}origin/"
+_MOST_REFS = 50  # beside the protected one, in which is looked for what that has not
+_MOST_COMMITS = 1000  # of them
 
 
 class Tip(Frozen):
@@ -75,6 +78,25 @@ def full_name(repository: Repository, ref: str | None) -> str:
 def is_ancestor(repository: Repository, older: str, newer: str) -> bool:
     """Whether the commit `older` is `newer`, or in its history."""
     return repository.call("merge-base", "--is-ancestor", older, newer, ok=(0, 1))[0] == 0
+
+
+def added_elsewhere(repository: Repository, tip: Tip, *paths: str) -> list[str]:
+    """Files at or below these paths that commits add which the protected ref has not in its history: the newest commits
+    of the refs that were written last."""
+    asked = (
+        "--sort=-creatordate",
+        f"--count={_MOST_REFS}",
+        "--format=%(objectname) %(objecttype)%(*objecttype)",
+    )
+    listed = repository.run("for-each-ref", *asked, _BRANCHES, _REMOTES, _TAGS).decode().splitlines()
+    others = [line.split()[0] for line in listed if line.endswith("commit")]
+    newest = f"--max-count={_MOST_COMMITS}", "--no-merges"
+    commits = repository.run("rev-list", *newest, *others, f"^{tip.commit}") if others else b""
+    if not commits:
+        return []
+    names = "--root", "-r", "-z", "--no-commit-id", "--name-only", "--no-renames", "--diff-filter=A"
+    added = repository.run("diff-tree", "--stdin", *names, "--", *paths, stdin=commits)
+    return list(dict.fromkeys(added.decode(errors="surrogateescape").split("\x00")[:-1]))
 
 
 def _named(repository: Repository, ref: str) -> Tip:

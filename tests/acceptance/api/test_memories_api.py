@@ -320,5 +320,10 @@ def test_what_rests_on_a_source_is_told_to_whom_it_concerns(site: Site, owner: s
     assert run(*why) == (0, f"{owner}: 1 proposed; 0 wait for that already.\n")
     assert run(*why) == (0, f"{owner}: 0 proposed; 1 wait for that already.\n")
     assert listed(site.agent(owner), source_id="ADR-777") == [mine]
+    cited = submit(site.agent(owner), claim("The pier is shut", "ai_synthesis", citations=["ADR-0778"]), 202)
+    edited = {"version": 1, "content": "The old pier is shut for good"}
+    done = site.reviewer(owner).post(f"/v1/reviews/{cited.queue_id}/approve", json=edited)
+    assert done.status_code == 200, done.text
+    assert run("impact", "ADR-778")[1].startswith(f"{owner}: 1 active, 1 alone")
     unknown = cli("impact", "x", "--owner", "nobody", "--database-url", site.url, cwd=tmp_path)
     assert "no owner" in unknown.stderr.decode()

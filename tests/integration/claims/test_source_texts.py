@@ -123,7 +123,7 @@ def test_what_is_promoted_or_edited_keeps_its_texts(here: Bench) -> None:
     here.repository.commit("Say more", {"src/gateway.txt": TEXT + "It is fast."})
     waits = here.send("The moon is made of green cheese.")
     item = here.item(waits.queue_id)
-    edited = asyncio.run(here.examiner.examine(here.examiner.claim_of_edit(item, MORE)))
+    edited = asyncio.run(here.examiner.examine(here.examiner.claim_of_edit(item, MORE, ())))
     queue = queue_of(here.store)
     queue._policy = here.policy
     done = queue.approve(reviewer(), item.id, version=item.version, edited=edited, now=NOW)

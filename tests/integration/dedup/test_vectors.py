@@ -203,9 +203,9 @@ def test_an_edit_brings_its_own_vector(open_gate: Open) -> None:
     assert answer.queue_id is not None
     item = service.queue.get_by_id(ANN, answer.queue_id)
     assert item is not None
-    near = asyncio.run(service.gate.examine_edit(item, BANNED_TOO))
+    near = asyncio.run(service.gate.examine_edit(item, BANNED_TOO, ()))
     assert near.facts.paraphrases == Paraphrases(model="tests.models:Bag@1")  # of itself it is none
-    edited = asyncio.run(service.gate.examine_edit(item, OTHER))
+    edited = asyncio.run(service.gate.examine_edit(item, OTHER, ()))
     became = service.queue.approve(ANN, item.id, version=1, now=datetime.now(UTC), edited=edited)
     assert isinstance(became, Approved)
     assert set(kept(service.store)) == {became.memory.id}

@@ -174,6 +174,18 @@ def test_what_is_on_another_branch_or_not_committed_does_not_count(repository: T
     assert "is not merged into main" in reading.detail
     assert found(read(looked_up, "src/retry.py:10")).text.splitlines()[3] == "line 10"
     assert found(read(looked_up, f"src/retry.py@{made[:10]}")).standing is Standing.NOT_MERGED
+    repository.git("checkout", "--quiet", "main")  # now nothing of it is in the work tree
+    repository.git("tag", "of-a-file", "main:src/retry.py")
+    for cited in ("src/new.py", "src/new.py:1"):
+        reading = found(read(looked_up, cited))
+        assert (reading.standing, reading.text) == (Standing.NOT_MERGED, "")
+        assert "is not merged into main" in reading.detail
+    assert isinstance(read(looked_up, "src/newer.py"), Missing)
+    repository.git("merge", "--quiet", "--ff-only", "agent")
+    assert found(read(looked_up, "src/new.py")).standing is Standing.IN_FORCE
+    repository.git("rm", "--quiet", "src/new.py")
+    repository.commit("Away")
+    assert isinstance(read(looked_up, "src/new.py"), Missing)
 
 
 @pytest.mark.parametrize(

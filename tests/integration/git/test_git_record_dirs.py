@@ -181,6 +181,9 @@ def test_the_default_branch_of_the_remote_counts_and_not_what_is_checked_out(
     assert reading.standing is Standing.NOT_MERGED
     assert "is not merged into main" in reading.detail
     assert not reading.official
+    clone.git("checkout", "--quiet", "--detach", "origin/main")  # now nothing of it is in the work tree
+    assert found(looked_up.read(adr(4))).standing is Standing.NOT_MERGED
+    assert isinstance(looked_up.read(adr(5)), Missing)
     repository.git("fetch", "--quiet", str(clone.path), "agent:agent")
     repository.git("merge", "--quiet", "--ff-only", "agent")
     clone.git("fetch", "--quiet", "origin")

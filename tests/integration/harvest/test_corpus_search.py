@@ -15,7 +15,7 @@ import pytest
 
 from tests.claims import submission_of
 from tests.repos import TestRepository
-from tests.reviews import memory
+from tests.reviews import memory, queue_of, reviewer
 from vouchgate.gate.examiner import Examiner
 from vouchgate.harvest.documents import DocumentSearch, open_harvest
 from vouchgate.ingest.check import NOTHING_NEAR
@@ -29,6 +29,7 @@ from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.ingest.pipeline import replay
 from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.sources.corpus import source as sources
+from vouchgate.review.answers import Rejected, Undone
 from vouchgate.review.recheck import RecheckResult
 from vouchgate.settings import Settings
 from vouchgate.sources.reader import Sources
@@ -189,6 +190,11 @@ def test_what_waits_is_looked_up_again_soon_after_documents_change(desk: Open, s
     (opened.folder / "notes/other.md").write_text("Something else.\n")
     assert recheck() == {RecheckResult.AGAIN: 1}
     assert recheck() == {}
+    queue, item = queue_of(store), str(answer.answer.queue_id)
+    assert isinstance(queue.reject(reviewer(), item, version=1, reason="Why?", now=now), Rejected)
+    assert isinstance(
+        queue.undo(reviewer(), item, version=2, now=now), Undone
+    )  # waits, and is looked up, as before
     (opened.folder / "handbook/lenses.md").write_text(f"# Lenses\n\n{claim}\n")
     (opened.folder / "notes").rename(opened.folder / "away")
     assert recheck() == {}  # it is not known what changed

@@ -20,6 +20,7 @@ from tests.repos import TestRepository
 from vouchgate.ingest.claims.claim import MemoryType, Source
 from vouchgate.ingest.claims.people import Principal, Role
 from vouchgate.ingest.claims.waiting import ReviewStatus
+from vouchgate.review import acts
 from vouchgate.review.ending.erasing import BY_OPERATOR, Erased
 from vouchgate.service import Service, open_service
 from vouchgate.settings import load_settings
@@ -398,6 +399,22 @@ def test_a_source_that_went_back_on_it_is_shown_before_the_approval(
         )
         assert answer.status_code == 303
         assert [memory.content for memory in desk.memories()] == [said]
+        # Of what was cited beside it, an edit keeps what is not false: its owner cannot take that out.
+        repository.commit("A port again", {"docs/adrs/0002-log.md": "# 2. Log\n\nThe log has a port.\n"})
+        sent = ClaimIn(
+            content="The log is on port 99.", memory_type=MemoryType.FACT, citations=["ADR-2", "ADR-9"]
+        )
+        examined_claim = await desk.service.gate.examine(desk.service.gate.examiner.build_claim(agent, sent))
+        desk.service.store.writer.submit(submission_of(examined_claim)).result()
+        (item,) = desk.waiting()
+        own = "The log of ours is on port 98."
+        answer = await desk.post(f"/review/items/{item.id}/approve", version=1, content=own)
+        assert answer.status_code == 303, answer.text
+        with desk.service.store.read() as connection:
+            (kept,) = (memory for memory in desk.memories() if memory.content == own)
+            sources = acts.stored_answer(connection, kept).evidence.sources
+            assert [source.citation.key for source in sources] == ["adr:2"]
+            assert rechecks.next_recheck_at(connection, "stale", kept.id) is not None
 
     with open_service(settings) as opened:
         run(opened, "stale", work)

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from tests.claims import NOW
-from tests.rechecking import CONTENT, SAYS, Bench, bench
+from tests.rechecking import CONTENT, SAYS, Bench, bench, reject_like
 from tests.reviews import assert_consistent, queue_of, reviewer
 from tests.web import Answer, web_server
 from vouchgate.ingest.citations import parse_citation
+from vouchgate.ingest.claims.claim import Claim
+from vouchgate.ingest.claims.decision import Looked
 from vouchgate.ingest.claims.waiting import PendingMemory, ReviewStatus
+from vouchgate.ingest.pipeline import Examined
 from vouchgate.review import acts
 from vouchgate.review.attending import attention
 from vouchgate.review.attending.answering import Answered, AnswerRefused, step_of
@@ -76,6 +80,35 @@ def test_a_record_that_says_so_has_the_claim_stored_in_its_new_words(here: Bench
     assert step_of(became) is None
     assert_consistent(here.store)
     assert isinstance(answer(here, became, CONTENT), AnswerRefused)
+
+
+@pytest.mark.on("sqlite")
+def test_an_answer_that_a_standing_ruling_rejects_is_not_stored(here: Bench) -> None:
+    item = asked(here)
+    reject_like(here, kind="adr")
+    done = answer(here, item, CONTENT)
+    assert isinstance(done, Answered)
+    assert (done.answer.rule, done.answer.memory_id) == ("standing_ruling", None)
+    assert here.item(item.id) == item
+    assert_consistent(here.store)
+
+
+@pytest.mark.on("sqlite")
+def test_an_answer_that_was_looked_up_in_vain_is_looked_up_again(store: Store, tmp_path: Path) -> None:
+    looked = (Looked(path="repositories", query="gateway", found=0),)
+
+    async def examine(claim: Claim, *, fresh: bool = False) -> Examined:
+        return replace(await made.examiner.examine(claim, fresh=fresh), suggested=(), looked=looked)
+
+    with bench(store, tmp_path, examine=examine) as made:
+        item = asked(made)
+        done = answer(made, item, f"{CLAIM} It is so.")
+        assert isinstance(done, Answered)
+        assert done.answer.rule == "ungrounded"
+        (row,) = made.schedule()
+        assert row.item_id == item.id
+        assert made.work(row.due_at).again == 1
+        assert_consistent(made.store)
 
 
 def test_an_answer_that_came_too_late_changes_nothing(here: Bench) -> None:

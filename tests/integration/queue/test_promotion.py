@@ -17,7 +17,7 @@ from sqlalchemy import select
 
 from tests.claims import NOW, submission_of
 from tests.models import policy_file
-from tests.rechecking import CONTENT, NO_CHECKS, SAYS, Bench, bench, policy_with
+from tests.rechecking import CONTENT, NO_CHECKS, SAYS, Bench, bench, policy_with, reject_like
 from tests.reviews import all_memories, assert_consistent, commits_to, history, memory, queue_of, reviewer
 from vouchgate.embedding.paraphraser import Paraphraser, load_embedder
 from vouchgate.ingest.checks.hedge import HedgeDetector
@@ -83,6 +83,20 @@ def test_a_claim_that_cites_what_is_not_merged_waits_until_it_is(here: Bench) ->
     (kept,) = all_memories(here.store)
     assert kept.label is Label.INFERENCE  # a message speaks for its own change, and makes no fact
     assert decision(here, kept.decision_id).evidence.sources[0].kind == "found"
+
+
+@pytest.mark.on("sqlite")
+def test_what_a_standing_ruling_rejects_by_now_goes_on_waiting(here: Bench) -> None:
+    sent = waiting(here)
+    reject_like(here, kind="adr")
+    assert here.work(SOON).over == 1
+    item = here.item(sent.queue_id)
+    assert (item.status, item.version) == (ReviewStatus.PENDING, 1)
+    assert item.reason.endswith("a standing ruling of its owner rejects it: none of these")
+    assert here.schedule() == []
+    assert here.send("ADR-0001 says that the gateway listens on port 8080.").rule == "standing_ruling"
+    assert isinstance(queue_of(here.store).approve(reviewer(), item.id, version=1, now=SOON), Approved)
+    assert_consistent(here.store, SOON)
 
 
 def test_a_claim_whose_citation_verifies_is_promoted(here: Bench) -> None:

@@ -106,14 +106,22 @@ def test_a_memory_whose_adr_was_rewritten_or_deleted_is_stale(here: Bench) -> No
     sent = here.send()
     here.adr("Accepted", "The gateway listens wherever it likes.")
     assert here.work(NOW + WEEK).stale == 1
-    assert one(here, sent.memory_id).stale_reason == "ADR-0001 was changed since the claim was stored."
+    told = str(one(here, sent.memory_id).stale_reason)
+    assert told.startswith("ADR-0001 was changed since the claim was stored; its text is ")
+    confirmed = confirm(here.store, reviewer(), str(sent.memory_id), here.policy, NOW + WEEK)
+    assert isinstance(confirmed, Memory)
+    assert here.work(NOW + 1.2 * WEEK) == NO_CHECKS
+    assert here.work(NOW + 2 * WEEK).same == 1
+    here.adr("Accepted", "The gateway does not listen any more.")  # what the owner did not know of
+    assert here.work(NOW + 3 * WEEK).stale == 1
+    since = NOW + 3 * WEEK
     here.repository.git("rm", "--quiet", "docs/adrs/0001-port.md")
     here.repository.commit("Gone", {"docs/adrs/0002-logs.md": "# 2. Logs\n\nLogs go to a file.\n"})
-    assert here.work(NOW + 2 * WEEK).stale == 1
+    assert here.work(NOW + 4 * WEEK).stale == 1
     marked = one(here, sent.memory_id)
     assert "No ADR-0001 exists" in str(marked.stale_reason)
     assert marked.stale_since is not None
-    assert marked.stale_since < NOW + 1.1 * WEEK
+    assert marked.stale_since < since + 0.1 * WEEK
 
 
 @pytest.mark.on("sqlite")
@@ -210,10 +218,12 @@ def test_what_the_owner_let_in_knowing_it_is_no_news(here: Bench) -> None:
     assert here.work(NOW + WEEK).same == 1
     here.adr("Accepted")
     assert here.work(NOW + 2 * WEEK).same == 1
-    here.adr("Rejected")
+    here.adr("Accepted", SAYS.replace("8080", "9090"))
     assert here.work(NOW + 3 * WEEK).stale == 1
+    here.adr("Rejected")
+    assert here.work(NOW + 4 * WEEK).stale == 1
     (made,) = all_memories(here.store)
-    assert "was changed" in str(made.stale_reason)
+    assert "“Rejected”" in str(made.stale_reason)
 
 
 @pytest.mark.on("sqlite")

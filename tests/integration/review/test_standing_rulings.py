@@ -4,12 +4,13 @@ with all it did."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, event
+from sqlalchemy import Engine, event, select
 
 from tests.claims import NOW, policy, submission_of
 from tests.desk import Desk, run
@@ -26,7 +27,7 @@ from tests.reviews import (
 from tests.visiting import is_page
 from vouchgate.ingest.checks.hedge import HedgeDetector
 from vouchgate.ingest.claims.claim import Claim, MemoryType, Source
-from vouchgate.ingest.claims.decision import Label, ValidationResult
+from vouchgate.ingest.claims.decision import Label, Looked, ValidationResult
 from vouchgate.ingest.claims.log import Action
 from vouchgate.ingest.claims.memory import MemoryStatus
 from vouchgate.ingest.claims.people import Principal, Role
@@ -43,11 +44,13 @@ from vouchgate.service import Service, open_service
 from vouchgate.settings import load_settings
 from vouchgate.storage.claims.submit import Decided
 from vouchgate.storage.dedup import window
+from vouchgate.storage.queue import rechecks
 from vouchgate.storage.store import Store
 
 DETECTOR = HedgeDetector(policy().lexicon)
 TICKETS = "room * belongs to the team *"
 DAY = timedelta(days=1)
+LOOKED = (Looked(path="repositories", query="room team", found=0),)
 
 
 def ticket(number: int) -> str:
@@ -72,7 +75,7 @@ def send(
         source=source,
         owner_id=owner_id,
     )
-    one = examine(inspect(claim, DETECTOR), (), policy(), now)
+    one = replace(examine(inspect(claim, DETECTOR), (), policy(), now), looked=LOOKED)
     answer = store.writer.submit(submission_of(one, principal_id=agent)).result()
     assert isinstance(answer, Decided)
     return answer.answer
@@ -301,8 +304,6 @@ def test_a_standing_ruling_is_taken_back_with_all_it_did(store: Store, then: The
 
 def window_items(connection: Any) -> set[str]:
     """Ids of all that is in the dedup index."""
-    from sqlalchemy import select
-
     return set(connection.scalars(select(window.TABLE.c.item_id).distinct()))
 
 
@@ -324,6 +325,8 @@ def test_what_a_standing_ruling_rejected_waits_once_and_a_full_queue_takes_the_r
     assert 1 <= second.left <= 3
     again = take_back(store, made, Then.QUEUE)
     assert (again.queued, again.full, again.left) == (1, False, 0)
+    with store.read() as connection:  # what was looked up in vain is looked up again
+        assert len(connection.execute(select(rechecks.TABLE)).all()) == 3
     assert_consistent(store)
 
 

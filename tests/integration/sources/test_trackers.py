@@ -99,6 +99,15 @@ def test_a_ticket_that_is_not_there_is_missing(site: WebServer) -> None:
     assert isinstance(jira(site, Answer("{}", 404, JSON)), Missing)
 
 
+@pytest.mark.parametrize("answer", [Answer("{}", 404, JSON), Answer(json.dumps(TICKET), 200, JSON)])
+def test_what_another_host_answers_is_not_the_trackers_word(site: WebServer, answer: Answer) -> None:
+    with web_server() as other:
+        other.routes["/login"] = answer
+        reading = jira(site, Answer("", 302, {"Location": f"{other.url}/login"}))
+    assert isinstance(reading, Unreachable)
+    assert reading.code == "odd_answer"
+
+
 def test_linear_is_asked_with_a_query(site: WebServer) -> None:
     def answered(asked: Asked) -> Answer:
         assert json.loads(asked.body)["variables"] == {"team": "ENG", "number": 3}

@@ -157,6 +157,90 @@ def test_a_value_that_changed_on_the_page_is_seen() -> None:
     assert isinstance(changed, SourceChanged), "neither the passage nor the support check saw it"
 
 
+HANDBOOK = (
+    "The handbook of the gateway is kept by the platform team, who answer questions on weekdays. "
+    "{} The search endpoint allows 100 requests per minute. The export endpoint allows 30 requests per minute. "
+    "Every endpoint of the gateway answers in JSON, and tells the time at which it answered."
+)
+
+
+@pytest.mark.parametrize(
+    ("says", "said_now"),
+    [
+        (
+            "The login endpoint allows 30 requests per minute.",
+            "The login endpoint allows 10 requests per minute.",
+        ),
+        ("The gateway keeps sessions in Redis.", "The gateway does not keep sessions any more."),
+        ("The gateway keeps sessions in Redis.", "The gateway kept sessions in Redis until 2024."),
+        ("Maria leads the search team.", "Jonas leads the search team."),
+        ("The API supports version 2 of the protocol.", "The API supports version 3 of the protocol."),
+        ("Orders over 50 euros ship free.", "Orders over 80 euros ship free."),
+    ],
+)
+def test_a_sentence_that_changed_among_others_that_did_not_is_seen(says: str, said_now: str) -> None:
+    then = decided(page(HANDBOOK.format(says)), claim=f"{says} ({url().value})")
+    assert then.rule == "stated"
+    harmless = HANDBOOK.format(says).replace("on weekdays", "on every day")
+    assert isinstance(later(then, page(harmless)), SourcesUnchanged)
+    changed = later(then, page(HANDBOOK.format(said_now)))
+    assert isinstance(changed, SourceChanged), "its neighbours kept the passage"
+    assert "any more" in changed.reason or "where the claim says" in changed.reason
+
+
+def test_what_no_source_stated_when_it_was_let_in_is_no_news() -> None:
+    claim = f"The login endpoint is limited for good reasons. ({url().value})"
+    then = decided(page(HANDBOOK.format("The login endpoint allows 30 requests per minute.")), claim=claim)
+    assert then.rule != "stated"
+    now = page(HANDBOOK.format("The login endpoint allows 10 requests per minute."))
+    assert isinstance(later(then, now), SourcesUnchanged)
+
+
+def test_each_change_of_a_record_and_of_what_a_page_states_has_a_sentence_of_its_own() -> None:
+    """By which an owner who confirmed a memory despite one is told of the next."""
+    says = "The login endpoint allows {} requests per minute."
+    claims = (decided(page(cited=ADR)), decided(page(says.format(30)), claim=says.format(30)))
+    record, stated = claims
+    edits = [later(record, page(f"{PASSAGE} {more}", ADR)) for more in ("Or so.", "Or so.", "Or less.")]
+    values = [
+        later(stated, page(f"{says.format(n)} {more}")) for n, more in ((10, ""), (10, "Hi."), (20, "Hi."))
+    ]
+    for first, same, other in (edits, values):
+        assert isinstance(first, SourceChanged)
+        assert isinstance(same, SourceChanged)
+        assert isinstance(other, SourceChanged)
+        assert first.reason == same.reason != other.reason
+
+
+RECORD = "# 3. Connections\n\nDate: {}\n\nStatus: {}\n\n## Decision\n\n{}\n"
+
+
+def test_a_record_that_was_let_in_as_proposed_is_watched_once_it_is_accepted() -> None:
+    def record(status: Standing, said: str = PASSAGE, day: str = "2026-05-01") -> Found:
+        return page(RECORD.format(day, status.value.title(), said), ADR, standing=status, form="record")
+
+    then = decided(record(Standing.PROPOSED))
+    less = PASSAGE.replace("40", "25")
+    assert isinstance(later(then, record(Standing.IN_FORCE, less)), SourceChanged)
+    accepted = later(then, record(Standing.IN_FORCE, day="2026-05-09"))
+    assert isinstance(accepted, SourcesUnchanged)
+    assert [each.standing for each in accepted.learned] == [Standing.IN_FORCE]
+    now = {"learned": accepted.learned}
+    assert isinstance(later(then, record(Standing.IN_FORCE, day="2026-05-09"), **now), SourcesUnchanged)
+    for edited in (record(Standing.IN_FORCE, less), record(Standing.PROPOSED), gone(ADR)):
+        assert isinstance(later(then, edited, **now), SourceChanged)
+
+
+def test_a_page_that_was_let_in_though_it_was_not_in_force_is_told_of_once_it_is_worse() -> None:
+    draft = page(standing=Standing.PROPOSED)
+    then = decided(draft)
+    assert isinstance(later(then, draft), SourcesUnchanged)
+    assert isinstance(later(then, page(standing=Standing.REJECTED)), SourceChanged)
+    final = later(then, page())
+    assert isinstance(final, SourcesUnchanged)
+    assert isinstance(later(then, draft, learned=final.learned), SourceChanged)
+
+
 def test_citations_the_decision_did_not_know_say_nothing() -> None:
     assert isinstance(later(decided(page()), page(), gone(url("new"))), SourcesUnchanged)
 
