@@ -16,7 +16,7 @@ from vouchgate.ingest.contradictions.lists import LISTS as OPPOSITES
 from vouchgate.ingest.contradictions.lists import root_of
 from vouchgate.ingest.support.clauses.binding import binding
 from vouchgate.ingest.support.clauses.elsewhere import beside_other_acts
-from vouchgate.ingest.support.clauses.instead import Compared, added, left_out, replaced
+from vouchgate.ingest.support.clauses.instead import Compared, added, left_out, replaced, set_otherwise
 from vouchgate.ingest.support.clauses.relations import unrelated
 from vouchgate.ingest.support.clauses.roles import exchanged, swapped
 from vouchgate.ingest.support.clauses.signs import labelled, other_sign
@@ -263,6 +263,7 @@ def _measures(  # noqa: PLR0917  (what was found of a statement, all of it)
         "replaced": min(3, replaced(laid)),
         "added": float(added(laid)),
         "left_out": float(left_out(laid)),
+        "set_otherwise": float(set_otherwise(laid)),
         "opposites": min(2, _opposites(words, place)),
         "manner": float(any(_tells_how(token) and token is not words[0] for token in gone)),
         "universals": float(bool(unsaid_universals(words, place))),

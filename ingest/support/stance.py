@@ -46,6 +46,7 @@ VETOES: Mapping[str, str] = {
     "replaced": "replaced",
     "added": "added",
     "left_out": "left out",
+    "set_otherwise": "relation",
     "universals": "universal",
     "possible": "possible",
     "former": "former",

@@ -149,6 +149,8 @@ class Lists:
     telling: frozenset[str]  # keys of what may be said of a clause and changes nothing: decided, known, true
     opening: frozenset[str]  # of a clause behind "that", where it does not tell which thing is meant
     articles: frozenset[str]
+    preferring: frozenset[str]
+    excluding: Mapping[str, frozenset[str]]  # of a small word those that cannot stand in its place
     limiting: frozenset[str]  # with which a condition begins, behind "only"
     only: frozenset[str]
     fronted: frozenset[str]  # with which a sentence begins that tells of another time
@@ -167,6 +169,16 @@ class Lists:
         """The keys of the words that a key of a number ("#2") or of a group ("=use") stands for."""
         written = self.written.get(key, ())
         return (key[1:], *written) if key[0] == "#" else written
+
+
+def _both_ways(lines: Sequence[Sequence[str]]) -> dict[str, frozenset[str]]:
+    """The first word of each line with the others, and each of those with the first."""
+    found: dict[str, set[str]] = {}
+    for first, *others in lines:
+        for other in others:
+            found.setdefault(first, set()).add(other)
+            found.setdefault(other, set()).add(first)
+    return {word: frozenset(others) for word, others in found.items()}
 
 
 def _load() -> Lists:
@@ -208,6 +220,8 @@ def _load() -> Lists:
         telling=frozenset(map(term_key, raw["telling"])),
         opening=frozenset(raw["opening"]),
         articles=frozenset(raw["articles"]),
+        preferring=frozenset(raw["preferring"]),
+        excluding=_both_ways(raw["excluding"]),
         limiting=frozenset(raw["limiting"]),
         only=frozenset(raw["only"]),
         fronted=frozenset(raw["fronted"]),

@@ -148,7 +148,12 @@ def added(laid: Compared) -> bool:
         if last - at >= _ADDED:
             continue
         if last + 1 == len(wanted):
-            if not first.low.endswith(_VERBAL) and any(_ends(laid, there) for there in laid.at(at - 1)):
+            ends = not any(token.content and token.start > wanted[last].start for token in laid.words)
+            if (
+                ends
+                and not first.low.endswith(_VERBAL)
+                and any(_ends(laid, there) for there in laid.at(at - 1))
+            ):
                 return True
         elif wanted[last + 1] not in laid.lost and _describes(laid, at, last):
             after = laid.at(last + 1)
@@ -175,6 +180,31 @@ def _describes(laid: Compared, first: int, last: int) -> bool:
         return False
     next_to = then == at + last - first + 1 and words[then].start <= words[then - 1].end + 1
     return small.low in LISTS.relations or (next_to and small.low in ACTS.determiners)
+
+
+def set_otherwise(laid: Compared) -> bool:
+    """Whether two words stand next to each other in both, and a small word that excludes the other's is between them:
+    "from Redis" and "to Redis", "for guests" and "against guests"."""
+    keys = {token.keys[0]: each for token, each in zip(laid.wanted, laid.keys, strict=True)}
+    for one, two in pairwise(token for token in laid.words if token.content):
+        excluded = LISTS.excluding.get(_small_between(laid.words, one, two))
+        first, second = keys.get(one.keys[0]), keys.get(two.keys[0])
+        if excluded is None or first is None or second is None:
+            continue
+        theirs = [
+            _small_between(laid.place, laid.said[at], laid.said[at + 1])
+            for at in range(len(laid.said) - 1)
+            if not (laid.theirs[at].isdisjoint(first) or laid.theirs[at + 1].isdisjoint(second))
+        ]
+        if theirs and excluded.issuperset(theirs):
+            return True
+    return False
+
+
+def _small_between(words: Sequence[Token], one: Token, two: Token) -> str:
+    """The one small word between two others that excludes some; empty when there is none, or more than one."""
+    between = [w.low for w in words if one.end <= w.start < two.start and w.low in LISTS.excluding]
+    return between[0] if len(between) == 1 else ""
 
 
 def left_out(laid: Compared) -> bool:

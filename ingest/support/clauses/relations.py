@@ -4,6 +4,7 @@ and does not set them so does not say it."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from vouchgate.ingest.support.tokens import LISTS, Token
 
@@ -12,13 +13,19 @@ _BACK = 4  # words before a superlative among which "one of the" begins
 
 
 def unrelated(words: Sequence[Token], place: Sequence[Token]) -> bool:
-    """Whether the statement has an order in time, a comparison, a likeness or a first rank that the place has not."""
+    """Whether the statement has an order in time, a comparison, a likeness, a preference or a first rank that the place
+    has not."""
     theirs = {token.low for token in place}
     for at, token in enumerate(words):
         accepted = LISTS.relating.get(token.low)
         counted = at + 1 < len(words) and words[at + 1].number  # "more than 50" may be "over 50"
         if accepted is not None and not counted and theirs.isdisjoint(accepted):
             return True
+    preferred = any(
+        one.low in ("instead", "rather") and two.low in ("of", "than") for one, two in pairwise(words)
+    )
+    if preferred and theirs.isdisjoint(LISTS.preferring):
+        return True
     return any(_outranked(token.low, words, place) for token in words if _is_superlative(token))
 
 

@@ -33,6 +33,10 @@ def why(claim: str, source: str) -> str:
         ("The relay keeps mail from guests for 30 days.", "The relay keeps mail for 30 days.", "added"),
         ("Keys lie in an encrypted volume of the host.", "Keys lie in a volume of the host.", "added"),
         ("Certificates are renewed every month by hand.", "Certificates are renewed every month.", "added"),
+        ("Rows are copied to Redis every night.", "Rows are copied from Redis every night.", "relation"),
+        ("Backups are kept against 30 days.", "Backups are kept for 30 days.", "relation"),
+        ("Reports are signed for the release bot.", "Reports are signed by the release bot.", "relation"),
+        ("The record answers in JSON instead of YAML.", "The record answers in JSON as in YAML.", "relation"),
         ("Deploys on Friday are allowed.", "Deploys on Friday are allowed only with approval.", "left out"),
         (
             "The worker reads its jobs from Kestrel.",
@@ -69,6 +73,9 @@ def test_one_word_makes_it_another_statement(claim: str, source: str, because: s
             "Deploys on Friday are allowed only with approval.",
         ),
         ("Before noon the worker restarts.", "Before noon the worker restarts."),
+        ("Entries expire after 24 hours.", "Entries expire in 24 hours."),
+        ("It is licensed under the MIT licence.", "It is licensed with the MIT licence."),
+        ("Rows are kept in Redis instead of disk.", "Rows are kept in Redis rather than on disk."),
         ("In 2019 the worker was moved to Kestrel.", "The worker was moved to Kestrel in 2019."),
     ],
 )
