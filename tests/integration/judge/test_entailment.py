@@ -46,7 +46,7 @@ pytestmark = pytest.mark.on("sqlite")
 
 POLICY = load_policy()
 # The relay speaks of it, and is not shown to say it.
-SPOKEN = "Per ADR-0007 the relay keeps the mail of customers for 30 days and sends it by Postfix afterwards."
+SPOKEN = "Per ADR-0007 mail older than 30 days leaves the relay for the archive."
 
 
 def policy_with(**changed: Any) -> Policy:
@@ -163,7 +163,7 @@ def test_what_was_not_kept_cannot_be_read(agrees: CrossEncoder) -> None:
 
 
 def test_only_the_policy_lets_it_lift_and_only_to_an_inference(agrees: CrossEncoder, tmp_path: Path) -> None:
-    against = load(tmp_path, {"customers": "neutral"})
+    against = load(tmp_path, {"archive": "neutral"})
     queues = {"spoken_of": "queue"}
     cases: list[tuple[CrossEncoder, dict[str, Any], str, Tier]] = [
         (agrees, queues, "ungrounded", Tier.QUEUED),

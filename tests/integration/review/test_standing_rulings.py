@@ -326,7 +326,7 @@ def test_what_a_standing_ruling_rejected_waits_once_and_a_full_queue_takes_the_r
     again = take_back(store, made, Then.QUEUE)
     assert (again.queued, again.full, again.left) == (1, False, 0)
     with store.read() as connection:  # what was looked up in vain is looked up again
-        assert len(connection.execute(select(rechecks.TABLE)).all()) == 3
+        assert len(connection.execute(select(rechecks.TABLE)).all()) == 6
     assert_consistent(store)
 
 
