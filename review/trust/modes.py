@@ -81,7 +81,7 @@ def review_unvouched(
             connection: Connection, suffixes: list[str] = suffixes, without: frozenset[str] = crowded
         ) -> tuple[int, int, bool, set[str]]:
             state = owners.lock_owners(connection, [owner_id])[owner_id]
-            places = QueueCapacity(connection, lock_total=True)
+            places = QueueCapacity(connection, lock_total=True, at_once=True)
             queued = gone = 0
             full, crowded = False, set[str]()
             found = unvouched.in_force(connection, owner_id, _AT_ONCE, without=without)

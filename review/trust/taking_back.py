@@ -117,7 +117,7 @@ class _Step:
         if self.then is Then.KEEP:
             return batch
         state = owners.lock_owners(connection, [ruling.owner_id])[ruling.owner_id]
-        places = QueueCapacity(connection, lock_total=True)
+        places = QueueCapacity(connection, lock_total=True, at_once=True)
         stored_only = self.then is Then.RETRACT
         found = standing_rulings.open_acts(
             connection, ruling, len(self.suffixes), stored_only=stored_only, without=self.crowded

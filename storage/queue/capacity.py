@@ -106,11 +106,13 @@ class QueueFilledMeanwhile(Exception):
 
 
 class QueueCapacity:
-    """The places that a group of claims takes. The caller holds the owners' locks."""
+    """The places that a group of claims takes. The caller holds the owners' locks. `at_once`: each is written right
+    after it was reserved, so that the database counts it, too."""
 
-    def __init__(self, connection: Connection, *, lock_total: bool) -> None:
+    def __init__(self, connection: Connection, *, lock_total: bool, at_once: bool = False) -> None:
         self._connection = connection
         self._lock_total = lock_total
+        self._at_once = at_once
         self._taken: Counter[Lane] = Counter()
         self._totals: dict[
             Lane, tuple[int, int]
@@ -171,14 +173,16 @@ class QueueCapacity:
     def _of_agent(self, owner_id: str, agent: str, most: int) -> int:
         """How many places this agent has, counted to `most`, with those that this group takes."""
         pair = owner_id, agent
-        return self._counted(_OF_AGENT, pair, most) + self._by_agent[pair]
+        return self._counted(_OF_AGENT, pair, most) + (0 if self._at_once else self._by_agent[pair])
 
     def _of_token(self, token_id: str, most: int) -> int:
         """How many it has for all its owners, counted to `most`, with those that this group takes."""
-        return self._counted(_OF_TOKEN, (token_id,), most) + self._by_token[token_id]
+        return self._counted(_OF_TOKEN, (token_id,), most) + (
+            0 if self._at_once else self._by_token[token_id]
+        )
 
     def _counted(self, statements: dict[str, str], whose: tuple[str, ...], most: int) -> int:
-        if whose not in self._waiting:
+        if self._at_once or whose not in self._waiting:
             statement = statements[self._connection.dialect.name]
             self._waiting[whose] = fetch(self._connection, statement, (*whose, most))[0][0]
         return self._waiting[whose]
