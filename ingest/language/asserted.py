@@ -40,7 +40,7 @@ _ITEM = re.compile(r"[ \t]*(?:[-*+•]|\d{1,3}[.)]|[a-z][.)]|\|)[ \t]")
 _WORDS = r"(?: [\w'’/-]+)"
 _DENIES = re.compile(
     r"(?:.*[\s,(])?(?:do|does|did|will|would|must|may|can|could|should|shall|is|are|was|were|has|have|had)"
-    r"(?:n['’]t| not)"
+    r"(?:n['’]t| not| never)"
     rf"(?! (?:forget|hesitate|fail|miss|need|just|only|worry|none|null))(?: yet)?{_WORDS}{{0,5}}"
     rf"|(?:.*[\s,(])?cannot(?! (?:only|just)){_WORDS}{{0,3}}|(?:nobody|no one|none of){_WORDS}{{0,5}}"
     rf"|(?:(?:we|it|they|you|users?|agents?) )?never(?! (?:skip|forget|miss|omit)){_WORDS}{{0,3}}"

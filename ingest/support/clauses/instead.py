@@ -117,8 +117,6 @@ def _ends_otherwise(laid: Compared) -> bool:
     wanted = laid.wanted
     if len(wanted) < _FEWEST or wanted[-1] not in laid.lost or wanted[-2] in laid.lost:
         return False
-    if wanted[-1].low.endswith(_VERBAL):
-        return False
     ours = _between(laid.words, wanted[-2], wanted[-1])
     for there in laid.at(len(wanted) - 2):
         if there + 1 == len(laid.said) or not laid.theirs[there + 1].isdisjoint(laid.own):
@@ -148,18 +146,22 @@ def added(laid: Compared) -> bool:
         if last - at >= _ADDED:
             continue
         if last + 1 == len(wanted):
-            ends = not any(token.content and token.start > wanted[last].start for token in laid.words)
-            if (
-                ends
-                and not first.low.endswith(_VERBAL)
-                and any(_ends(laid, there) for there in laid.at(at - 1))
-            ):
+            if _is_last(laid, at, last) and any(_ends(laid, there) for there in laid.at(at - 1)):
                 return True
         elif wanted[last + 1] not in laid.lost and _describes(laid, at, last):
             after = laid.at(last + 1)
             if any(there + 1 in after for there in laid.at(at - 1)):
                 return True
     return False
+
+
+def _is_last(laid: Compared, first: int, last: int) -> bool:
+    """Whether the statement ends with these words, which say more than that it was done so: "…, as decided"."""
+    one, other = laid.wanted[first - 1], laid.wanted[first]
+    if any(token.content and token.start > laid.wanted[last].start for token in laid.words):
+        return False
+    small = [token.low for token in laid.words if one.end <= token.start < other.start]
+    return not (other.low.endswith(_VERBAL) and "as" in small)
 
 
 def _ends(laid: Compared, there: int) -> bool:
@@ -172,14 +174,18 @@ def _ends(laid: Compared, there: int) -> bool:
 
 def _describes(laid: Compared, first: int, last: int) -> bool:
     """Whether these words belong to what stands around them: behind an article right before a thing, or behind a small
-    word of relation: "the public report", "mail from customers for 30 days"."""
+    word that joins or relates: "the public report", "mail from customers for 30 days", "stock and sessions are"."""
     words, wanted = laid.words, laid.wanted
     at, then = words.index(wanted[first]), words.index(wanted[last + 1])
     small = words[at - 1]
     if wanted[first].number or small.content:
         return False
     next_to = then == at + last - first + 1 and words[then].start <= words[then - 1].end + 1
-    return small.low in LISTS.relations or (next_to and small.low in ACTS.determiners)
+    return (
+        small.low in LISTS.relations
+        or small.low in LISTS.joining
+        or (next_to and small.low in ACTS.determiners)
+    )
 
 
 def set_otherwise(laid: Compared) -> bool:
@@ -208,11 +214,17 @@ def _small_between(words: Sequence[Token], one: Token, two: Token) -> str:
 
 
 def left_out(laid: Compared) -> bool:
-    """Whether the place says it of another time, which its sentence begins with ("until 2019"), or "only with" or "only
-    in" something, and the statement has no such word."""
+    """Whether the place says it "only with" or "unless" something, or of another time, with which its sentence begins
+    ("until 2019") or which is to come ("next year"), and the statement has no such word."""
     lows = {token.low for token in laid.words}
     if lows.isdisjoint(LISTS.only) and any(
         one.low == "only" and two.low in LISTS.limiting for one, two in pairwise(laid.place)
+    ):
+        return True
+    if _excepted(laid, lows):
+        return True
+    if "next" not in lows and any(
+        one.low == "next" and two.low in LISTS.coming for one, two in pairwise(laid.place)
     ):
         return True
     before: Token | None = None
@@ -223,4 +235,16 @@ def left_out(laid: Compared) -> bool:
             led = laid.place[at : at + _LEADS]
             if any(word.content and not laid.own.isdisjoint(word.keys) for word in led):
                 return True
+    return False
+
+
+def _excepted(laid: Compared, lows: Collection[str]) -> bool:
+    """Whether the place makes an exception right behind words of the statement: "…, unless it is late"."""
+    if not LISTS.excepted.isdisjoint(lows):
+        return False
+    last: Token | None = None
+    for token in laid.place:
+        if token.low in LISTS.exceptions and last is not None and not laid.own.isdisjoint(last.keys):
+            return _SENTENCES.isdisjoint(laid.text[last.end : token.start])
+        last = token if token.content else last
     return False

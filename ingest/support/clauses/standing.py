@@ -24,10 +24,15 @@ _WORDS = {
     Standing.DEPRECATED: "deprecated|withdrawn|retired|revoked|historic",
     Standing.REVERTED: "reverted",
 }
+_MONTHS = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
 _OF_WORD = {word: standing for standing, words in _WORDS.items() for word in words.split("|")}
 _BECAME = (
-    r"(?:is|was|has been|got)(?: (?:now|still|only|already|since|currently|marked|listed|recorded|as))* "
+    r"(?:is|was|has been|got|has the status)(?: (?:now|still|only|already|since|currently|marked|listed|recorded|as))* "
     rf"(?P<word>{'|'.join(_OF_WORD)})(?: by (?P<by>{_NAME}))?"
+    r"(?: on (?P<on>\d{4}-\d\d-\d\d|\d{1,2} [a-z]{3,9} \d{4}))?"
 )
 _FORMS = tuple(
     re.compile(form, re.IGNORECASE)
@@ -39,6 +44,7 @@ _FORMS = tuple(
         rf"(?P<by>{_NAME}) (?P<word>supersede[sd]|replace[sd]|obsolete[sd]) (?P<name>{_NAME})",
     )
 )
+_CITED = re.compile(rf" [(\[](?:see )?{_NAME}[)\]]$", re.IGNORECASE)  # where it is said, at the end
 _WRITTEN = re.compile(r"[-_ #]+0*(?=\d)|(?<=[a-z])0+(?=\d)")
 _OF_ANY_RECORD = frozenset(word.key for word in words_of("proposal decision idea plan ADR record use"))
 _NUMBERED_FILE = re.compile(r".*/(?:adr[-_])?0*(\d+)[-_.][^/]*", re.IGNORECASE)
@@ -54,7 +60,9 @@ def standing_told(claim: str, found: Found, parts: Sequence[Statement]) -> dict[
         if said is None or any(first <= start < last for first, last in told):
             continue
         if _plain(said["name"] or "") in names:
-            told[start, end] = _stance(said["word"] or "", said["by"], said.get("title"), found)
+            stance = _stance(said["word"] or "", said["by"], said.get("title"), found)
+            dated = not said.get("on") or _is_dated(said["on"] or "", found)
+            told[start, end] = stance if dated or stance is not Stance.STATES else Stance.SILENT
         elif said["by"] and _plain(said["by"]) in names:
             told[start, end] = Stance.SILENT
     return told
@@ -70,7 +78,9 @@ def _stretches(claim: str, parts: Sequence[Statement]) -> Iterator[tuple[int, in
 
 def _parsed(text: str) -> dict[str, str | None] | None:
     sentence = " ".join(text.split()).rstrip(" .!") if len(text) <= _LONGEST else ""
-    return next((match.groupdict() for form in _FORMS if (match := form.fullmatch(sentence))), None)
+    shapes = (_CITED.sub("", sentence), sentence)
+    matches = (form.fullmatch(shape) for shape in shapes for form in _FORMS)
+    return next((match.groupdict() for match in matches if match), None)
 
 
 def _stance(word: str, by: str | None, title: str | None, found: Found) -> Stance:
@@ -88,6 +98,14 @@ def _stance(word: str, by: str | None, title: str | None, found: Found) -> Stanc
         return Stance.STATES
     said = re.search(rf"(?<!counts as )\b{re.escape(word)}\b", found.detail, re.IGNORECASE)
     return Stance.STATES if said else Stance.SILENT
+
+
+def _is_dated(on: str, found: Found) -> bool:
+    """Whether this is the day of a record, which is when it was decided, and not when that ended."""
+    if found.dated is None or found.standing not in {Standing.IN_FORCE, Standing.PROPOSED, Standing.REJECTED}:
+        return False
+    day = found.dated.date()
+    return on in {day.isoformat(), f"{day.day} {_MONTHS[day.month - 1]} {day.year}"}
 
 
 def _is_title(said: str, title: str) -> bool:

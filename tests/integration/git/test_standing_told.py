@@ -20,7 +20,7 @@ COMMIT = Citation(type=CitationType.COMMIT, value="a1b2c3d", key="commit:a1b2c3d
 
 
 def page(number: int, title: str, status: str, decision: str) -> str:
-    return f"# {number}. {title}\n\n## Status\n\n{status}\n\n## Decision\n\n{decision}\n"
+    return f"# {number}. {title}\n\nDate: 2024-03-0{number}\n\n## Status\n\n{status}\n\n## Decision\n\n{decision}\n"
 
 
 PAGES = {
@@ -56,6 +56,10 @@ def gate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gate]:
         "The use of MySQL (ADR-0002) has been superseded.",
         "docs/adr/0002-use-mysql.md is superseded by docs/adr/0001-use-postgresql.md.",
         "ADR-0001 is accepted.",
+        "ADR-0002 is superseded by ADR-0001 (ADR-0002).",
+        "ADR-0003 has the status proposed (see ADR-0003).",
+        "ADR-0001 was accepted on 2024-03-01.",
+        "ADR-0004 was rejected on 4 March 2024 (ADR-0004).",
         "ADR-0003 is still only proposed.",
         "Shipping monthly was rejected (ADR-0004).",
         "The decision to ship monthly was rejected [see ADR-4].",
@@ -79,6 +83,10 @@ def test_where_a_record_stands_is_its_own_word(gate: Gate, claim: str) -> None:
         "ADR-0002 was superseded by ADR-0001 in May.",
         "ADR-0002 (Use Oracle) was superseded by ADR-0001.",
         "ADR-0003 was rejected.",
+        "ADR-0004 was rejected on 2024-03-05.",
+        "ADR-0002 was superseded on 2024-03-02.",
+        "ADR-0001 is superseded by ADR-0002 (ADR-0001).",
+        "ADR-0002 is superseded by ADR-0001 (ADR-0003).",
         "ADR-0004 is deprecated.",
         "ADR-0005 is accepted.",  # it has no status
         "Shipping weekly was rejected (ADR-0004).",

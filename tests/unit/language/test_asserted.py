@@ -30,6 +30,7 @@ from vouchgate.ingest.language.asserted import without_unsaid
         ("Don't:\n\n- Mount secrets\n", ["secrets"], []),
         ("- ❌ Mount secrets\n- Wrong: guess\n- Bad: slow\n", ["secrets", "guess"], ["slow"]),
         ("We do not do\nany of these:\n\na) Guess\nb) Ask\n", ["Guess", "Ask"], []),
+        ("The following are never started at night:\n\n- Tests\n", ["Tests"], ["night"]),
         ("It needs no compiler. It runs on:\n\n- Linux\n", [], ["Linux"]),
         ("Do not forget to:\n\n- Lock up\n", [], ["Lock"]),
         ("if x is not None:\n    - Lock up\n", [], ["Lock"]),

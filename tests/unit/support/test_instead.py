@@ -37,6 +37,27 @@ def why(claim: str, source: str) -> str:
         ("Backups are kept against 30 days.", "Backups are kept for 30 days.", "relation"),
         ("Reports are signed for the release bot.", "Reports are signed by the release bot.", "relation"),
         ("The record answers in JSON instead of YAML.", "The record answers in JSON as in YAML.", "relation"),
+        ("Stock and sessions are kept in one database.", "Stock is kept in one database.", "added"),
+        (
+            "Backups are taken every night and encrypted.",
+            "Backups are taken every night and kept.",
+            "replaced",
+        ),
+        (
+            "Traffic between programs is encrypted.",
+            "Traffic between programs is encrypted, except in the hall.",
+            "left out",
+        ),
+        (
+            "Repeated results need no call.",
+            "Repeated results need no call unless they are worse.",
+            "left out",
+        ),
+        (
+            "The portal shows results to patients.",
+            "The portal shows results to patients from next spring.",
+            "left out",
+        ),
         ("Deploys on Friday are allowed.", "Deploys on Friday are allowed only with approval.", "left out"),
         (
             "The worker reads its jobs from Kestrel.",
@@ -73,6 +94,8 @@ def test_one_word_makes_it_another_statement(claim: str, source: str, because: s
             "Deploys on Friday are allowed only with approval.",
         ),
         ("Before noon the worker restarts.", "Before noon the worker restarts."),
+        ("Traffic is encrypted excepting the hall.", "Traffic is encrypted, except in the hall."),
+        ("The next release has a dark mode.", "A dark mode comes with the next release."),
         ("Entries expire after 24 hours.", "Entries expire in 24 hours."),
         ("It is licensed under the MIT licence.", "It is licensed with the MIT licence."),
         ("Rows are kept in Redis instead of disk.", "Rows are kept in Redis rather than on disk."),
