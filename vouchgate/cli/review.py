@@ -40,6 +40,7 @@ from vouchgate.review.rules import Act, is_allowed, is_owner
 from vouchgate.review.trust import publishers
 from vouchgate.review.trust.publishers import MOST, TooManyPublishers
 from vouchgate.review.vouching.loading import load_rules
+from vouchgate.review.vouching.owner_rules import OwnerRules
 from vouchgate.settings import Settings
 from vouchgate.storage.identity import tokens
 from vouchgate.storage.queue.pending import Order, QueueFilter
@@ -71,6 +72,7 @@ class ReviewSession:
     store: Store
     queue: ReviewQueue
     policy: Policy
+    rules: OwnerRules
     principal: Principal
 
     def one_owner(self, named: str | None) -> str:
@@ -99,7 +101,7 @@ def open_review_session(settings: Settings) -> Iterator[ReviewSession]:
             raise Failure(
                 f"only an owner's reviewer may do this; this token is for the role {principal.role}"
             )
-        yield ReviewSession(store, ReviewQueue(store, policy, rules), policy, principal)
+        yield ReviewSession(store, ReviewQueue(store, policy, rules), policy, rules, principal)
 
 
 def listing(
