@@ -175,7 +175,7 @@ def matching(
         yield from (item for item in found if may_rule_on(principal, item))
         if len(found) < pending.MAX_PAGE:
             return
-        after = found[-1].id
+        after = pending.cursor_of(found[-1], order)
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ from vouchgate.review.vouching.loading import load_rules
 from vouchgate.review.vouching.owner_rules import OwnerRules
 from vouchgate.settings import Settings
 from vouchgate.storage.identity import tokens
-from vouchgate.storage.queue.pending import Order, QueueFilter
+from vouchgate.storage.queue.pending import Order, QueueFilter, cursor_of
 from vouchgate.storage.queue.query import Query, parse
 from vouchgate.storage.store import Store
 
@@ -135,7 +135,7 @@ def listing(
         say(f"  claim   {one_line(item.content)}")
         say(f"  reason  {one_line(item.reason)}")
     if len(items) == limit:
-        say(f"There may be more: --after {items[-1].id}")
+        say(f"There may be more: --after {cursor_of(items[-1], order)}")
     return 0
 
 
