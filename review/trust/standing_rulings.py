@@ -97,7 +97,7 @@ class RulingPreview:
 
 @dataclass(frozen=True, slots=True)
 class RulingRefused:
-    """The standing ruling was not confirmed. `code` is one of: `four_eyes`, `not_asked`, `ruling_votes`,
+    """The standing ruling was not confirmed. `code` is one of: `four_eyes`, `no_name`, `not_asked`, `ruling_votes`,
     `too_many_standing_rulings`, `too_long`, `standing_rulings_store_nothing`; `message` is for the reviewer."""
 
     code: str
@@ -226,6 +226,8 @@ class StandingRulings:
         `preview`."""
         _refuse_others(principal, owner_id)
         limits = self.policy.standing_rulings
+        if not name.strip() or not name.isprintable():
+            return RulingRefused("no_name", "A standing ruling is called something, in printable characters.")
         if days > limits.days:
             return RulingRefused(
                 "too_long", f"The policy lets a standing ruling last {limits.days} days at most."

@@ -79,6 +79,22 @@ def test_two_approve_one_after_the_other_and_it_is_told_who(site: Site, owner: s
     ]
 
 
+def test_a_standing_ruling_has_a_name_and_is_about_a_token_and_no_way_around_votes(
+    site: Site, owner: str
+) -> None:
+    reviewer, agent = site.reviewer(owner), site.agent(owner).get("/v1/whoami").json()
+
+    def confirm(named: str, name: str = "doors", **terms: str) -> httpx.Response:
+        terms |= {"agent": named, "template": "door * is painted *"}
+        return reviewer.post("/v1/standing-rulings", json={"verdict": "store", "terms": terms, "name": name})
+
+    is_problem(confirm(agent["name"], memory_type="fact"), 422, "agent_unknown")
+    is_problem(confirm(agent["id"], " ", memory_type="fact"), 409, "no_name")
+    told = is_problem(confirm(agent["id"], memory_type="decision"), 409, "ruling_votes")
+    assert "“type:decision @board 2”" in told["detail"]
+    assert confirm(agent["id"], memory_type="fact").status_code == 200
+
+
 def test_the_page_says_how_many_are_needed_and_takes_a_vote_back(site: Site, owner: str) -> None:
     item = queue(site.agent(owner), "We paint the door in red", memory_type="decision")
     secret = sessions.start(site.store, token(site, "bea", owner), now=datetime.now(UTC))
