@@ -89,12 +89,10 @@ def ruling_refusal(
         known["source"] = (terms.source.value,)
     if terms.kind == NOTHING:
         known["path"] = ()
-    person_id = proposers.persons_of(connection, {principal.id}).get(principal.id, principal.person)
-    person = None if person_id is None else persons.find(connection, person_id)
     for required in rules.possible(known, {"risk": _STORED_BY_RULINGS}):
         if required.approvals > 1:
             return ApprovalRefused("ruling_votes", _RULING_VOTES.format(rule=required.rule))
-        if required.asked and not _seats(connection, owner_id, required, person, now):
+        if not_asked(connection, required, principal, owner_id, now):
             return ApprovalRefused("not_asked", _RULING_ASKED.format(rule=required.rule))
     return None
 
@@ -111,18 +109,30 @@ def cast(connection: Connection, item: PendingMemory, ballot: Ballot) -> Voted |
     """Counts an approval. When it is the last that was missing: the votes that the ruling rests on, this one included
     and not written yet (see `seal`); empty where one approval is enough."""
     required, who = ballot.required, ballot.principal
-    person_id = proposers.persons_of(connection, {who.id}).get(who.id, who.person)
-    person = None if person_id is None else persons.find(connection, person_id)
+    person = _person_of(connection, who)
+    if barred := not_asked(connection, required, who, item.owner_id, ballot.now):
+        return ApprovalRefused("not_asked", barred)
     seats = _seats(connection, item.owner_id, required, person, ballot.now)
-    if required.asked and not seats:
-        names = ", ".join(required.asked)
-        return ApprovalRefused("not_asked", f"By the owner's rules this is for others to approve: {names}.")
     if required.approvals == 1:
         return []
     if person is None:
         return ApprovalRefused(CODE, _UNNAMED)
     refused = _refusal(connection, item, ballot, person)
     return refused or _count(connection, item, ballot, person, seats)
+
+
+def not_asked(
+    connection: Connection, required: Required, principal: Principal, owner_id: str, now: datetime
+) -> str | None:
+    """Why this principal's approval does not count for anybody who is asked; None when it does, or all are asked."""
+    if not required.asked or _seats(connection, owner_id, required, _person_of(connection, principal), now):
+        return None
+    return f"By the owner's rules this is for others to approve: {', '.join(required.asked)}."
+
+
+def _person_of(connection: Connection, principal: Principal) -> Person | None:
+    person_id = proposers.persons_of(connection, {principal.id}).get(principal.id, principal.person)
+    return None if person_id is None else persons.find(connection, person_id)
 
 
 def _seats(

@@ -113,6 +113,15 @@ def test_the_page_says_how_many_are_needed_and_takes_a_vote_back(site: Site, own
         assert csrf is not None
         fields = {"csrf": csrf[1], "version": "1"}
         assert title() == "0 of 2 approved; 2 more are needed"
+        for page in (pages.get(address).text, pages.get("/review").text):
+            assert "One of 2 approvals that it takes; with the last: stores it as" in page
+            assert "Approve this wording" not in page  # which is refused
+        other = sessions.start(site.store, site.token(Role.REVIEWER, owner)[1], now=datetime.now(UTC))
+        barred = httpx.get(
+            site.running.url + address, cookies={"vg_session": str(other)}, trust_env=False
+        ).text
+        assert "this is for others to approve: bea, cleo." in barred
+        assert 'id="approve-form"' not in barred
         told = pages.post(f"{address}/approve", data={**fields, "back": "/review"}).text
         assert "Approved by 1 of 2:" in told
         assert title() == "1 of 2 approved; 1 more is needed"
