@@ -309,7 +309,9 @@ class ReviewQueue(QueueReader):
             return NotFound()
         memory = seen
 
-        def work(connection: Connection) -> Retracted | AlreadyGone:
+        def work(connection: Connection) -> Retracted | NotFound | AlreadyGone:
+            if not proposers.may_still_rule(connection, principal, memory.owner_id, now):
+                return NotFound()
             return acts.retract(connection, memory, by=principal.id, reason=reason, now=now)
 
         return self._store.writer.run([memory.owner_id], work).result()

@@ -166,7 +166,14 @@ class QueueReader:
         with self._store.browse() as connection:
             return find_problem(
                 connection, principal, item.submitted_by, item.owner_id, policy=self._policy, now=now
+            ) or voting.not_asked(
+                connection, self._required(connection, item, now), principal, item.owner_id, now
             )
+
+    def required_of(self, item: PendingMemory, now: datetime) -> Required:
+        """What it takes to approve an item which `get_by_id` gave."""
+        with self._store.browse() as connection:
+            return self._required(connection, item, now)
 
     def votes_of(self, item: PendingMemory, now: datetime) -> VoteCount:
         """Who approved an item which `get_by_id` gave, or objected to it, and what it takes."""

@@ -137,7 +137,7 @@ def open_service(
         tighten(*filter(None, (key_file(settings), erasures_file(settings))))
         erasing = Erasing(store, policy, rules, erasures_file(settings))
         erasing.again(datetime.now(UTC))  # what a restored database has brought back
-        standing_rulings = StandingRulings(store, policy)
+        standing_rulings = StandingRulings(store, policy, rules)
         webhooks = open_webhooks(settings, policy, store)
         mail = open_mail(settings, store)
         documents = DocumentGate(gate, sources)

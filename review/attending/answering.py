@@ -123,6 +123,7 @@ def _take(
     content, sources = examined.claim.content, examined.readings
     values: dict[str, Any] = {
         "sent_back_at": None,
+        "snoozed_until": None,
         "content": content,
         "words_digest": words_digest(content, item.memory_type),
         "cited": cited_key(sources[0].citation.key) if sources else None,

@@ -86,12 +86,13 @@ def assign(
 
     def work(connection: Connection, item: PendingMemory) -> Attended | NotPossible:
         found = [principal] if to == "me" else tokens.holding(connection, to, now)
-        who = {each.id for each in found if may_rule_on(each, item)}
+        # By person: of several tokens of one it is the newest.
+        who = {each.person or each.id: each.id for each in found if may_rule_on(each, item)}
         if to != "nobody" and len(who) != 1:
             code = "several_reviewers" if who else "no_reviewer"
             several = "Several reviewers have this name: give the id of one."
             return NotPossible(code, several if who else "No reviewer of this owner has this name or id.")
-        chosen = None if to == "nobody" else who.pop()
+        chosen = None if to == "nobody" else next(iter(who.values()))
         values, by = {"assigned_to": chosen}, principal.id
         return _say(connection, item, values, Action.REVIEW_ASSIGNED, by=by, now=now, to=chosen)
 
@@ -175,7 +176,7 @@ def matching(
         yield from (item for item in found if may_rule_on(principal, item))
         if len(found) < pending.MAX_PAGE:
             return
-        after = found[-1].id
+        after = pending.cursor_of(found[-1], order)
 
 
 @dataclass(frozen=True, slots=True)

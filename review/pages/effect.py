@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from vouchgate.ingest.claims.decision import ValidationResult
@@ -36,11 +36,12 @@ class Option:
 @dataclass(frozen=True, slots=True)
 class Effect:
     """The ways in which an item can be approved as it stands; `blocked` says why there is none, `before` what happens
-    first."""
+    first, `several` that the text is voted on as it is."""
 
     options: tuple[Option, ...]
     before: str
     blocked: str
+    several: bool = False
 
 
 def effect_of(
@@ -51,9 +52,27 @@ def effect_of(
     now: datetime,
     *,
     near: str | None = None,
+    approvals: int = 1,
 ) -> Effect:
     """What an approval comes to as far as it can be told now: other memories may be stored before it is made. `near` is
-    the memory that says nearly the same."""
+    the memory that says nearly the same, `approvals` how many it takes."""
+    effect = _effect(item, answer, conflict, policy, now, near=near if approvals == 1 else None)
+    if approvals == 1:
+        return effect
+    start = f"One of {approvals} approvals that it takes; with the last: "
+    options = (replace(one, line=f"{start}{one.line[:1].lower()}{one.line[1:]}") for one in effect.options)
+    return replace(effect, options=tuple(options), several=True)
+
+
+def _effect(
+    item: PendingMemory,
+    answer: ValidationResult | None,
+    conflict: Memory | None,
+    policy: Policy,
+    now: datetime,
+    *,
+    near: str | None,
+) -> Effect:
     if item.status is not ReviewStatus.PENDING:
         return Effect((), "", "")
     blocked = _blocked(item, answer, now)

@@ -131,13 +131,15 @@ def item_view(
     policy: Policy,
     now: datetime,
     undo_until: datetime | None,
+    approvals: int = 1,
 ) -> ItemView:
     """Everything a page shows of an item.
 
     `answer` is the decision under which it waits, None when that cannot be read; `conflict` the memory that an
     approval is held against now; `similar` what is stored near it, None when that is not known; `sender` and
     `decider` the names of the tokens that sent it and decided it; `rejected` the rejection of the same words that
-    the item names; `undo_until` when its decision can be taken back last, None when it cannot.
+    the item names; `undo_until` when its decision can be taken back last, None when it cannot;
+    `approvals` how many an approval takes.
     """
     findings = () if answer is None else tuple(_beside_similar(f, similar) for f in answer.findings)
     decided = () if answer is None else deciding(answer, policy)
@@ -174,7 +176,9 @@ def item_view(
         next_check=moment_or_none(next_check, now) if waits else None,
         valid_until=moment_or_none(item.validity_horizon, now),
         rejected=_rejected(rejected, now),
-        effect=effect_of(item, answer, conflict, policy, now, near=near if earlier is None else None),
+        effect=effect_of(
+            item, answer, conflict, policy, now, near=near if earlier is None else None, approvals=approvals
+        ),
         metadata=facts_of(item.metadata | _delivery(answer)),
         removal=item.removal_of is not None,
         became=_item_outcome(item, decider, undo_until, now),

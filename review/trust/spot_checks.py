@@ -22,7 +22,7 @@ from vouchgate.review.rules import Act
 from vouchgate.review.vouching import four_eyes
 from vouchgate.storage.claims import memories, sayings
 from vouchgate.storage.queue import spot_checks
-from vouchgate.storage.queue.proposers import proposer_of
+from vouchgate.storage.queue.proposers import may_still_rule, proposer_of
 from vouchgate.storage.queue.spot_checks import OPEN, Open, VerdictCounts
 from vouchgate.storage.store import Store
 
@@ -106,7 +106,7 @@ def answer(
     def work(connection: Connection) -> Drawn | NotFound | ApprovalRefused:
         check = spot_checks.get(connection, memory_id, owners=frozenset({owner_id}))
         memory = memories.by_ids(connection, owner_id, [memory_id], now).get(memory_id)
-        if check is None or memory is None:
+        if check is None or memory is None or not may_still_rule(connection, principal, owner_id, now):
             return NotFound()
         if check.verdict is not verdict:
             barred = four_eyes.find_problem(

@@ -35,11 +35,12 @@ from vouchgate.review.acts import SERVICE
 from vouchgate.review.answers import NotFound
 from vouchgate.review.reading import own_owners, parse_decision
 from vouchgate.review.rules import Act
-from vouchgate.review.vouching import four_eyes
+from vouchgate.review.vouching import four_eyes, voting
+from vouchgate.review.vouching.owner_rules import NO_RULES, OwnerRules
 from vouchgate.storage import ids
 from vouchgate.storage.claims import decisions, memories, standing_rulings
 from vouchgate.storage.claims.standing_rulings import RulingCounts
-from vouchgate.storage.queue import pending
+from vouchgate.storage.queue import pending, proposers
 from vouchgate.storage.queue.pending import QueueFilter
 from vouchgate.storage.store import Store
 
@@ -96,8 +97,8 @@ class RulingPreview:
 
 @dataclass(frozen=True, slots=True)
 class RulingRefused:
-    """The standing ruling was not confirmed. `code` is one of: `four_eyes`, `too_many_standing_rulings`, `too_long`,
-    `standing_rulings_store_nothing`; `message` is for the reviewer."""
+    """The standing ruling was not confirmed. `code` is one of: `four_eyes`, `no_name`, `not_asked`, `ruling_votes`,
+    `too_many_standing_rulings`, `too_long`, `standing_rulings_store_nothing`; `message` is for the reviewer."""
 
     code: str
     message: str
@@ -106,9 +107,10 @@ class RulingRefused:
 class StandingRulings:
     """The standing rulings of owners under one policy."""
 
-    def __init__(self, store: Store, policy: Policy) -> None:
+    def __init__(self, store: Store, policy: Policy, rules: OwnerRules = NO_RULES) -> None:
         self.store = store
         self.policy = policy
+        self.rules = rules
 
     @cached_property
     def detector(self) -> HedgeDetector:
@@ -224,6 +226,8 @@ class StandingRulings:
         `preview`."""
         _refuse_others(principal, owner_id)
         limits = self.policy.standing_rulings
+        if not name.strip() or not name.isprintable():
+            return RulingRefused("no_name", "A standing ruling is called something, in printable characters.")
         if days > limits.days:
             return RulingRefused(
                 "too_long", f"The policy lets a standing ruling last {limits.days} days at most."
@@ -246,12 +250,20 @@ class StandingRulings:
         )
 
         def work(connection: Connection) -> StandingRuling | RulingRefused:
+            if not proposers.may_still_rule(connection, principal, owner_id, now):
+                return RulingRefused(four_eyes.CODE, four_eyes.ENDED)
             if draft.terms.agent is not None and (
                 barred := four_eyes.find_problem(
                     connection, principal, draft.terms.agent, owner_id, policy=self.policy, now=now
                 )
             ):
                 return RulingRefused(four_eyes.CODE, barred)
+            if draft.verdict is RulingVerdict.STORE and (
+                others := voting.ruling_refusal(
+                    connection, self.rules, draft.terms, principal, owner_id=owner_id, now=now
+                )
+            ):
+                return RulingRefused(others.code, others.message)
             if item_id is not None and pending.get(connection, item_id, owners=frozenset({owner_id})) is None:
                 return RulingRefused("unknown_item", "The owner has no item of that id.")
             if sum(now < each.until for each in standing_rulings.in_force(connection, owner_id)) >= MOST:

@@ -25,6 +25,7 @@ from vouchgate.review.trust.standing_rulings import StandingRulings
 from vouchgate.storage import ids
 from vouchgate.storage.claims import standing_rulings
 from vouchgate.storage.identity import owners
+from vouchgate.storage.queue import proposers
 from vouchgate.storage.queue.capacity import QueueCapacity, QueueFull
 
 TAKEN_BACK = "the standing ruling that stored it was taken back"
@@ -75,7 +76,7 @@ def take_back(
     crowded = frozenset[str]()
     while True:
         suffixes = [ids.new_id_suffix(now) for _ in range(_AT_ONCE)]
-        step = _Step(ruling, then, principal.id, book.policy, book.detector, now, suffixes, crowded)
+        step = _Step(ruling, then, principal, book.policy, book.detector, now, suffixes, crowded)
         batch = book.store.writer.run([ruling.owner_id], step.work).result()
         queued, retracted = queued + batch.queued, retracted + batch.retracted
         crowded |= batch.crowded
@@ -92,7 +93,7 @@ class _Step:
 
     ruling: StandingRuling
     then: Then
-    by: str
+    by: Principal
     policy: Policy
     detector: HedgeDetector
     now: datetime
@@ -102,8 +103,10 @@ class _Step:
     def work(self, connection: Connection) -> _Batch:
         """Holds the owner's lock."""
         ruling, batch = self.ruling, _Batch()
-        requeue = Requeue(ruling.owner_id, self.by, self.policy, self.detector, self.now)
-        if standing_rulings.end(connection, ruling, by=self.by, at=self.now):
+        if not proposers.may_still_rule(connection, self.by, ruling.owner_id, self.now):
+            return batch
+        requeue = Requeue(ruling.owner_id, self.by.id, self.policy, self.detector, self.now)
+        if standing_rulings.end(connection, ruling, by=self.by.id, at=self.now):
             document = record.document(ruling=ruling.id, then=self.then.value)
             record.entry(
                 connection,
@@ -111,7 +114,7 @@ class _Step:
                 Action.STANDING_RULING_ENDED,
                 ruling.id,
                 document,
-                by=self.by,
+                by=self.by.id,
                 now=self.now,
             )
         if self.then is Then.KEEP:

@@ -16,7 +16,7 @@ _OWN = "You are the person behind the agent that proposed this, so somebody else
 _STANDS_IN = (
     "You stand in for the person behind the agent that proposed this, so somebody else has to vouch for it."
 )
-_ENDED = "You do not rule for this owner any more."
+ENDED = "You do not rule for this owner any more."
 _NOBODY = "It is not known who is behind your token, so nobody can see that it was not you who proposed this."
 _UNNAMED = (
     "It is not known who is behind the agent that proposed this, so nobody can see that it was not you."
@@ -36,7 +36,7 @@ def find_problem(
     if principal.id == proposer:
         return _OWN
     if not proposers.may_still_rule(connection, principal, owner_id, now):
-        return _ENDED
+        return ENDED
     if policy.four_eyes == "off":
         return None
     known = proposers.persons_of(connection, {principal.id, proposer or ""})

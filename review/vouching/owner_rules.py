@@ -80,10 +80,12 @@ class OwnerRule:
 
     def matches(self, claim: Mapping[str, Collection[str]]) -> bool:
         """Whether each selector matches one of what the claim has under its key."""
-        return all(
-            any(fnmatchcase(value, pattern) for value in claim.get(key, ()))
-            for key, pattern in self.selectors
-        )
+        return all(_matches(claim.get(key, ()), pattern) for key, pattern in self.selectors)
+
+    def may_match(self, known: Mapping[str, Collection[str]], perhaps: Mapping[str, Collection[str]]) -> bool:
+        """The same of claims of which only this is known, and that have one of `perhaps` under its key."""
+        asked = [(known.get(key, perhaps.get(key)), pattern) for key, pattern in self.selectors]
+        return all(values is None or _matches(values, pattern) for values, pattern in asked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +98,21 @@ class OwnerRules:
     def required(self, claim: Mapping[str, Collection[str]]) -> Required:
         """What it takes to approve a claim with these values by key."""
         return next((rule.required for rule in reversed(self.rules) if rule.matches(claim)), ONE)
+
+    def possible(
+        self, known: Mapping[str, Collection[str]], perhaps: Mapping[str, Collection[str]]
+    ) -> Iterator[Required]:
+        """All that it may take to approve one of the claims that `OwnerRule.may_match` is about."""
+        for rule in reversed(self.rules):
+            if rule.may_match(known, perhaps):
+                yield rule.required
+                if all(key in known for key, _ in rule.selectors):
+                    return
+        yield ONE
+
+
+def _matches(values: Collection[str], pattern: str) -> bool:
+    return any(fnmatchcase(value, pattern) for value in values)
 
 
 NO_RULES = OwnerRules()

@@ -3,7 +3,7 @@ come one after the other; what it takes is asked anew each time (`review.vouchin
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -12,11 +12,14 @@ from sqlalchemy import Connection
 from vouchgate.ingest.claims.decision import ValidationResult
 from vouchgate.ingest.claims.log import Action
 from vouchgate.ingest.claims.people import Person, Principal
+from vouchgate.ingest.claims.standing_rulings import RulingTerms
 from vouchgate.ingest.claims.waiting import PendingMemory
+from vouchgate.ingest.rules import Rule
+from vouchgate.ingest.scoring.sampling import NOTHING
 from vouchgate.review import record
 from vouchgate.review.answers import ApprovalRefused, Objected, Voted
 from vouchgate.review.vouching.four_eyes import CODE
-from vouchgate.review.vouching.owner_rules import OwnerRules, Required, facts_of
+from vouchgate.review.vouching.owner_rules import OwnerRules, Required, facts_of, risk_of
 from vouchgate.storage.errors import StorageError
 from vouchgate.storage.identity import persons, tokens
 from vouchgate.storage.queue import pending, proposers, votes
@@ -27,6 +30,14 @@ _OWN = "You are the person behind the agent that proposed this, or stand in for 
 _EDITED = (
     "More than one person must approve this, and they approve one text: reject it, and have it sent again."
 )
+_RULING = (
+    "The owner's rules have a line for claims that this standing ruling may store: “{rule}”. %s "
+    "Narrow it to claims that the line is not about, by their type for instance, or rule on each."
+)
+_RULING_VOTES = _RULING % "More than one person must approve those."
+_RULING_ASKED = _RULING % "Others are asked about those."
+# As what waits for a reason that such a ruling outranks: `uncovered`, `ungrounded`.
+_STORED_BY_RULINGS = (risk_of(Rule.UNCOVERED), risk_of(Rule.UNGROUNDED))
 _DIFFER = "{name} approved it and said otherwise of what it conflicts with. Object to it, and vote again."
 
 
@@ -52,27 +63,56 @@ def required_for(
     now: datetime,
 ) -> Required:
     """What it takes to approve a claim of this principal that was decided so, and who stands in by now."""
-    names = tokens.names(connection, {submitted_by})
-    person_id = proposers.persons_of(connection, {submitted_by}).get(submitted_by)
-    person = None if person_id is None else persons.find(connection, person_id)
-    agents = {submitted_by, *names.values(), *(() if person is None else (person.name,))}
-    required = rules.required(facts_of(answer, agents))
+    required = rules.required(facts_of(answer, _names_of(connection, submitted_by)))
     found = proposers.rulers(connection, owner_id, now) if required.asked else []
     return replace(
         required, stand_ins=tuple((one.name, one.absent) for one in found if one.absent in required.asked)
     )
 
 
+def ruling_refusal(
+    connection: Connection,
+    rules: OwnerRules,
+    terms: RulingTerms,
+    principal: Principal,
+    *,
+    owner_id: str,
+    now: datetime,
+) -> ApprovalRefused | None:
+    """What the rules say against this principal alone having stored whatever claim meets these terms."""
+    known: dict[str, Collection[str]] = {"owner": (owner_id,)}
+    if terms.agent is not None:
+        known["agent"] = _names_of(connection, terms.agent)
+    if terms.memory_type is not None:
+        known["type"] = (terms.memory_type.value,)
+    if terms.source is not None:
+        known["source"] = (terms.source.value,)
+    if terms.kind == NOTHING:
+        known["path"] = ()
+    for required in rules.possible(known, {"risk": _STORED_BY_RULINGS}):
+        if required.approvals > 1:
+            return ApprovalRefused("ruling_votes", _RULING_VOTES.format(rule=required.rule))
+        if not_asked(connection, required, principal, owner_id, now):
+            return ApprovalRefused("not_asked", _RULING_ASKED.format(rule=required.rule))
+    return None
+
+
+def _names_of(connection: Connection, submitted_by: str) -> set[str]:
+    """What rules may call who sent a claim."""
+    names = tokens.names(connection, {submitted_by})
+    person_id = proposers.persons_of(connection, {submitted_by}).get(submitted_by)
+    person = None if person_id is None else persons.find(connection, person_id)
+    return {submitted_by, *names.values(), *(() if person is None else (person.name,))}
+
+
 def cast(connection: Connection, item: PendingMemory, ballot: Ballot) -> Voted | ApprovalRefused | list[Vote]:
     """Counts an approval. When it is the last that was missing: the votes that the ruling rests on, this one included
     and not written yet (see `seal`); empty where one approval is enough."""
     required, who = ballot.required, ballot.principal
-    person_id = proposers.persons_of(connection, {who.id}).get(who.id, who.person)
-    person = None if person_id is None else persons.find(connection, person_id)
-    seats = _seats(connection, item, required, person, ballot.now)
-    if required.asked and not seats:
-        names = ", ".join(required.asked)
-        return ApprovalRefused("not_asked", f"By the owner's rules this is for others to approve: {names}.")
+    person = _person_of(connection, who)
+    if barred := not_asked(connection, required, who, item.owner_id, ballot.now):
+        return ApprovalRefused("not_asked", barred)
+    seats = _seats(connection, item.owner_id, required, person, ballot.now)
     if required.approvals == 1:
         return []
     if person is None:
@@ -81,13 +121,27 @@ def cast(connection: Connection, item: PendingMemory, ballot: Ballot) -> Voted |
     return refused or _count(connection, item, ballot, person, seats)
 
 
+def not_asked(
+    connection: Connection, required: Required, principal: Principal, owner_id: str, now: datetime
+) -> str | None:
+    """Why this principal's approval does not count for anybody who is asked; None when it does, or all are asked."""
+    if not required.asked or _seats(connection, owner_id, required, _person_of(connection, principal), now):
+        return None
+    return f"By the owner's rules this is for others to approve: {', '.join(required.asked)}."
+
+
+def _person_of(connection: Connection, principal: Principal) -> Person | None:
+    person_id = proposers.persons_of(connection, {principal.id}).get(principal.id, principal.person)
+    return None if person_id is None else persons.find(connection, person_id)
+
+
 def _seats(
-    connection: Connection, item: PendingMemory, required: Required, person: Person | None, now: datetime
+    connection: Connection, owner_id: str, required: Required, person: Person | None, now: datetime
 ) -> list[str]:
     """The ids of those whose approval this person's would be, and who are asked; their own first."""
     if person is None:
         return []
-    found = proposers.rulers(connection, item.owner_id, now)
+    found = proposers.rulers(connection, owner_id, now)
     named = {one.acts_for or one.id: one.absent or one.name for one in found if one.id == person.id}
     seats = [seat for seat, name in named.items() if not required.asked or name in required.asked]
     return sorted(seats, key=lambda seat: (seat != person.id, seat))

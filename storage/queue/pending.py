@@ -118,6 +118,9 @@ _ONE_LESS_IN_ALL = (
 )
 
 MAX_PAGE = 200
+_EPOCH, _MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
+CURSOR = r"^rev_[0-9a-f]{32}(@[0-9]{1,17})?$"  # what `cursor_of` gives, or an id
+_MOST_DIGITS = 17  # of a time in a cursor: some three thousand years
 _READ_AT_ONCE = 200  # rows of a search by words
 
 Order = Literal["priority", "oldest", "newest"]
@@ -145,7 +148,9 @@ class QueueFilter(Frozen):
     away: bool = False  # also what is snoozed or sent back, which a query can ask for, too
     now: datetime = Field(default_factory=lambda: datetime.now(UTC))  # against which a snooze is over
     order: Order = "priority"  # see `ingest.scoring.priority`; `oldest` and `newest` go by when it was sent
-    after: str | None = None  # id of the last item of the page before, whatever became of it since
+    after: str | None = (
+        None  # `cursor_of` the last item of the page before, or its id, whatever became of it since
+    )
     limit: int = Field(default=50, ge=1, le=MAX_PAGE)
 
 
@@ -218,6 +223,23 @@ def place_of(connection: Connection, item_id: str, *, owners: frozenset[str]) ->
     return None if row is None else Place(*row)
 
 
+def cursor_of(item: PendingMemory, order: Order) -> str:
+    """The `after` of the page behind this item. In the order of priority it says where that was: with a new decision
+    the item has another place."""
+    return item.id if order != "priority" else f"{item.id}@{(item.priority_at - _EPOCH) // _MICROSECOND}"
+
+
+def _place_after(connection: Connection, cursor: str, owners: frozenset[str]) -> Place | None:
+    """What a cursor names, or an item's id: then it is where the item is by now."""
+    item_id, at, microseconds = cursor.partition("@")
+    last = place_of(connection, item_id, owners=owners)
+    if last is None or not at:
+        return last
+    if not (microseconds.isascii() and microseconds.isdecimal() and len(microseconds) <= _MOST_DIGITS):
+        return None
+    return last._replace(priority_at=_EPOCH + int(microseconds) * _MICROSECOND)
+
+
 def search(connection: Connection, wanted: QueueFilter) -> list[PendingMemory]:
     """The items that match, in their order; none when `after` is no item of these owners.
 
@@ -228,7 +250,7 @@ def search(connection: Connection, wanted: QueueFilter) -> list[PendingMemory]:
         return []
     beyond: list[ColumnElement[bool]] = []
     if wanted.after is not None:
-        last = place_of(connection, wanted.after, owners=wanted.owners)
+        last = _place_after(connection, wanted.after, wanted.owners)
         if last is None:
             return []
         beyond.append(_after_item(last, wanted.order))

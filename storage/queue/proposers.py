@@ -11,7 +11,7 @@ from vouchgate.ingest.claims.memory import Memory
 from vouchgate.ingest.claims.people import Principal, Role
 from vouchgate.storage.claims import decisions
 from vouchgate.storage.columns import UtcTime
-from vouchgate.storage.identity.grants import LASTS, MEMBER, TOKEN
+from vouchgate.storage.identity.grants import LASTS, MEMBER, TOKEN, WITH_OWNERS
 from vouchgate.storage.queue import pending
 from vouchgate.storage.sql import among
 from vouchgate.storage.tables.people import PersonRow
@@ -39,6 +39,9 @@ _RULERS = (
     )
     .order_by(_PERSON.c.name, MEMBER.c.acts_for)
 )
+_TOKEN = WITH_OWNERS.with_only_columns(
+    MEMBER.c.owner_id, (TOKEN.c.revoked_at.is_(None) & _HOLDS).label("holds")
+).where(TOKEN.c.id == bindparam("of_token"))
 _ITEM = select(pending.TABLE.c.submitted_by).where(
     pending.TABLE.c.owner_id == bindparam("of_owner"),
     pending.TABLE.c.memory_id == bindparam("of_memory"),
@@ -70,10 +73,10 @@ def rulers(connection: Connection, owner_id: str, now: datetime) -> list[Ruler]:
 
 
 def may_still_rule(connection: Connection, principal: Principal, owner_id: str, now: datetime) -> bool:
-    """Whether the person behind this principal, if one is known, still rules for the owner: the principal was looked
-    up before the transaction."""
-    person = persons_of(connection, {principal.id}).get(principal.id)
-    return person is None or any(one.id == person for one in rulers(connection, owner_id, now))
+    """Whether the token of this principal still holds and still rules for the owner, by itself or through its person:
+    the principal was looked up before the transaction."""
+    rows = connection.execute(_TOKEN, {"of_token": principal.id, "now": now}).all()
+    return not rows or any(row.owner_id == owner_id for row in rows if row.holds)
 
 
 def proposer_of(connection: Connection, memory: Memory) -> str | None:

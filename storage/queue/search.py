@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Table, func, or_, select
+from sqlalchemy import ColumnElement, Select, Table, func, or_, select
 
 from vouchgate.ingest.citations import names
 from vouchgate.ingest.claims.waiting import Lane
@@ -46,7 +46,8 @@ def is_listed(now: datetime) -> Condition:
 
 
 def conditions(query: Query, *, me: str, now: datetime) -> list[Condition]:
-    """What a database can tell of a query. `me` is the principal that asks."""
+    """What a database can tell of a query. `me` is the principal that asks: what is assigned to another token
+    of the same person is theirs."""
     parts = [
         TABLE.c.content.icontains(part, autoescape=True) for part in dict.fromkeys(needed_parts(query.texts))
     ]
@@ -76,7 +77,7 @@ def _condition(term: Term, me: str, now: datetime) -> Condition | None:
         case Is(standing):
             found = _stands(standing, now)
         case AssignedTo("me"):
-            found = TABLE.c.assigned_to == me
+            found = or_(TABLE.c.assigned_to == me, TABLE.c.assigned_to.in_(_of_same_person(me)))
         case AssignedTo("nobody"):
             found = TABLE.c.assigned_to.is_(None)
         case AssignedTo(named):
@@ -94,6 +95,11 @@ def _stands(standing: Standing, now: datetime) -> Condition:
             return TABLE.c.question.is_not(None) & TABLE.c.sent_back_at.is_(None)
         case Standing.IMPORTED:
             return TABLE.c.lane == Lane.IMPORT.value
+
+
+def _of_same_person(token_id: str) -> Select[tuple[str]]:
+    person = select(_TOKEN.c.person_id).where(_TOKEN.c.id == token_id).scalar_subquery()
+    return select(_TOKEN.c.id).where(_TOKEN.c.person_id == person)
 
 
 def _is_token(column: ColumnElement[str | None], named: str) -> Condition:

@@ -14,7 +14,7 @@ from vouchgate.ingest.claims.people import Principal
 from vouchgate.ingest.rules import Rule
 from vouchgate.review.rules import Act
 from vouchgate.server.state import service_of
-from vouchgate.storage.queue.pending import QueueFilter
+from vouchgate.storage.queue.pending import CURSOR, QueueFilter, cursor_of
 from vouchgate.wire import OwnerId, WireOut
 
 router = APIRouter(prefix="/v1/gaps", route_class=JsonRoute, tags=["gaps"])
@@ -48,7 +48,7 @@ def list_gaps(
     *,
     user_id: Annotated[OwnerId | None, Query()] = None,
     rule: Literal["ungrounded", "citation_unknown"] = "ungrounded",
-    after: Annotated[str | None, Query(pattern=r"^rev_[0-9a-f]{32}$")] = None,
+    after: Annotated[str | None, Query(pattern=CURSOR)] = None,
     limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 50,
 ) -> GapPage:
     """What was asked and not found, of claims that cite nothing, or of those whose citations could not be read."""
@@ -67,4 +67,4 @@ def list_gaps(
         for item, answer in decided
         if answer is not None and answer.looked
     ]
-    return GapPage(items=gaps, next=items[-1].id if len(items) == limit else None)
+    return GapPage(items=gaps, next=cursor_of(items[-1], "priority") if len(items) == limit else None)

@@ -47,7 +47,7 @@ from vouchgate.server.state import service_of
 from vouchgate.service import Service
 from vouchgate.storage.errors import StorageError
 from vouchgate.storage.identity.names import MAX_NAME_CHARACTERS
-from vouchgate.storage.queue.pending import Order, QueueFilter
+from vouchgate.storage.queue.pending import CURSOR, Order, QueueFilter, cursor_of
 from vouchgate.storage.queue.query import Query as ItemQuery
 from vouchgate.storage.queue.query import QueryError, parse
 from vouchgate.storage.queue.votes import Vote
@@ -214,7 +214,7 @@ def list_reviews(
     memory_type: MemoryType | None = None,
     text: Annotated[Text | None, Query(max_length=200)] = None,
     q: Annotated[str | None, Query(description="A query: docs/review.md, Finding items.")] = None,
-    after: Annotated[str | None, Query(pattern=r"^rev_[0-9a-f]{32}$")] = None,
+    after: Annotated[str | None, Query(pattern=CURSOR)] = None,
     limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 50,
 ) -> ReviewPage:
     """The items of every owner that the caller rules for or audits by name, or of the one that `user_id` names; what
@@ -234,7 +234,7 @@ def list_reviews(
     if principal.any_owner and user_id is None:
         raise ProblemError(422, "owner_needed", "Name the owner whose items to list, with `user_id`.")
     items = service_of(request).queue.search(narrowed(principal, user_id), wanted)
-    return ReviewPage(items=items, next=items[-1].id if len(items) == limit else None)
+    return ReviewPage(items=items, next=cursor_of(items[-1], order) if len(items) == limit else None)
 
 
 @router.get("/{item_id}", responses=problem_responses(404, 410))

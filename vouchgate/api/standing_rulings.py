@@ -17,10 +17,18 @@ from vouchgate.ingest.claims.standing_rulings import RulingDraft, StandingRuling
 from vouchgate.review.answers import NotFound
 from vouchgate.review.rules import Act
 from vouchgate.review.trust.publishers import may_decide
-from vouchgate.review.trust.standing_rulings import DAYS, MOST_NAME, Proposal, RulingPreview, RulingRefused
+from vouchgate.review.trust.standing_rulings import (
+    DAYS,
+    MOST_NAME,
+    Proposal,
+    RulingPreview,
+    RulingRefused,
+    StandingRulings,
+)
 from vouchgate.review.trust.taking_back import RulingEnded, Then, take_back
 from vouchgate.server.state import service_of
 from vouchgate.storage.claims.standing_rulings import RulingCounts
+from vouchgate.storage.identity import tokens
 from vouchgate.wire import Text, Wire, WireOut
 
 router = APIRouter(prefix="/v1/standing-rulings", route_class=JsonRoute, tags=["reviews"])
@@ -87,6 +95,7 @@ async def preview_ruling(request: Request, sent: RulingIn, principal: Reviewer) 
     """What a standing ruling would have stored or rejected in the last 90 days, and what was ruled otherwise. Nothing
     is changed."""
     owner_id, rulings = _own(principal, sent.user_id), service_of(request).standing_rulings
+    await run_in_threadpool(_refuse_unknown_agent, rulings, sent)
     return await run_in_threadpool(rulings.preview, principal, owner_id, sent, datetime.now(UTC))
 
 
@@ -99,6 +108,7 @@ async def confirm_ruling(request: Request, sent: RulingConfirmIn, principal: Rev
         service_of(request).standing_rulings,
         datetime.now(UTC),
     )
+    await run_in_threadpool(_refuse_unknown_agent, rulings, sent)
     made = await run_in_threadpool(
         lambda: rulings.confirm(
             principal, owner_id, sent, name=sent.name, days=sent.days, item_id=sent.item_id, now=now
@@ -118,6 +128,15 @@ async def end_ruling(request: Request, ruling_id: str, sent: RulingEndIn, princi
     if isinstance(ended, NotFound):
         raise not_found("standing ruling")
     return ended
+
+
+def _refuse_unknown_agent(rulings: StandingRulings, sent: RulingDraft) -> None:
+    """Raises ProblemError for an agent that is no token's id, such as its name: the ruling would be about nothing."""
+    with rulings.store.read() as connection:
+        if sent.terms.agent is None or tokens.names(connection, {sent.terms.agent}):
+            return
+    detail = "No token has this id. The `agent` of a standing ruling is a token's id, not its name."
+    raise ProblemError(422, "agent_unknown", detail)
 
 
 def _own(principal: Principal, user_id: str | None) -> str:

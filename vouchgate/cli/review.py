@@ -40,9 +40,10 @@ from vouchgate.review.rules import Act, is_allowed, is_owner
 from vouchgate.review.trust import publishers
 from vouchgate.review.trust.publishers import MOST, TooManyPublishers
 from vouchgate.review.vouching.loading import load_rules
+from vouchgate.review.vouching.owner_rules import OwnerRules
 from vouchgate.settings import Settings
 from vouchgate.storage.identity import tokens
-from vouchgate.storage.queue.pending import Order, QueueFilter
+from vouchgate.storage.queue.pending import Order, QueueFilter, cursor_of
 from vouchgate.storage.queue.query import Query, parse
 from vouchgate.storage.store import Store
 
@@ -71,6 +72,7 @@ class ReviewSession:
     store: Store
     queue: ReviewQueue
     policy: Policy
+    rules: OwnerRules
     principal: Principal
 
     def one_owner(self, named: str | None) -> str:
@@ -99,7 +101,7 @@ def open_review_session(settings: Settings) -> Iterator[ReviewSession]:
             raise Failure(
                 f"only an owner's reviewer may do this; this token is for the role {principal.role}"
             )
-        yield ReviewSession(store, ReviewQueue(store, policy, rules), policy, principal)
+        yield ReviewSession(store, ReviewQueue(store, policy, rules), policy, rules, principal)
 
 
 def listing(
@@ -133,7 +135,7 @@ def listing(
         say(f"  claim   {one_line(item.content)}")
         say(f"  reason  {one_line(item.reason)}")
     if len(items) == limit:
-        say(f"There may be more: --after {items[-1].id}")
+        say(f"There may be more: --after {cursor_of(items[-1], order)}")
     return 0
 
 

@@ -49,6 +49,7 @@ def read_item(service: Service, shown: PendingMemory, now: datetime, *, me: str)
         policy=service.policy,
         now=now,
         undo_until=queue.undo_until(shown),
+        approvals=queue.required_of(shown, now).approvals,
     )
     attention = attention_notes(shown, names, me=me, now=now)
     return ReadItem(view, answer, None if memory is None else memory.content, attention)

@@ -30,6 +30,7 @@ from vouchgate.server.state import service_of
 from vouchgate.service import Service
 from vouchgate.storage.identity import tokens
 from vouchgate.storage.identity.names import valid_name
+from vouchgate.storage.queue.pending import cursor_of
 from vouchgate.web.listing import listing_of
 from vouchgate.web.pages import PageProblem, html
 from vouchgate.web.pane import read_item
@@ -90,7 +91,7 @@ def queue(request: Request, visitor: SignedIn) -> Response:
         views=view_links(views.listing(service.store, visitor.principal), listing),
         set_aside=SET_ASIDE,
         here_href=listing.href(),
-        next_href=listing.href(after=items[-1].id) if more else None,
+        next_href=listing.href(after=cursor_of(items[-1], listing.order)) if more else None,
         canned_reasons=CANNED,
     )
 

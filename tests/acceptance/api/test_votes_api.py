@@ -79,6 +79,22 @@ def test_two_approve_one_after_the_other_and_it_is_told_who(site: Site, owner: s
     ]
 
 
+def test_a_standing_ruling_has_a_name_and_is_about_a_token_and_no_way_around_votes(
+    site: Site, owner: str
+) -> None:
+    reviewer, agent = site.reviewer(owner), site.agent(owner).get("/v1/whoami").json()
+
+    def confirm(named: str, name: str = "doors", **terms: str) -> httpx.Response:
+        terms |= {"agent": named, "template": "door * is painted *"}
+        return reviewer.post("/v1/standing-rulings", json={"verdict": "store", "terms": terms, "name": name})
+
+    is_problem(confirm(agent["name"], memory_type="fact"), 422, "agent_unknown")
+    is_problem(confirm(agent["id"], " ", memory_type="fact"), 409, "no_name")
+    told = is_problem(confirm(agent["id"], memory_type="decision"), 409, "ruling_votes")
+    assert "“type:decision @board 2”" in told["detail"]
+    assert confirm(agent["id"], memory_type="fact").status_code == 200
+
+
 def test_the_page_says_how_many_are_needed_and_takes_a_vote_back(site: Site, owner: str) -> None:
     item = queue(site.agent(owner), "We paint the door in red", memory_type="decision")
     secret = sessions.start(site.store, token(site, "bea", owner), now=datetime.now(UTC))
@@ -97,6 +113,15 @@ def test_the_page_says_how_many_are_needed_and_takes_a_vote_back(site: Site, own
         assert csrf is not None
         fields = {"csrf": csrf[1], "version": "1"}
         assert title() == "0 of 2 approved; 2 more are needed"
+        for page in (pages.get(address).text, pages.get("/review").text):
+            assert "One of 2 approvals that it takes; with the last: stores it as" in page
+            assert "Approve this wording" not in page  # which is refused
+        other = sessions.start(site.store, site.token(Role.REVIEWER, owner)[1], now=datetime.now(UTC))
+        barred = httpx.get(
+            site.running.url + address, cookies={"vg_session": str(other)}, trust_env=False
+        ).text
+        assert "this is for others to approve: bea, cleo." in barred
+        assert 'id="approve-form"' not in barred
         told = pages.post(f"{address}/approve", data={**fields, "back": "/review"}).text
         assert "Approved by 1 of 2:" in told
         assert title() == "1 of 2 approved; 1 more is needed"

@@ -22,6 +22,7 @@ from vouchgate.ingest.pipeline import Examined
 from vouchgate.review import acts
 from vouchgate.review.attending import attention
 from vouchgate.review.attending.answering import Answered, AnswerRefused, step_of
+from vouchgate.storage.queue.pending import QueueFilter
 from vouchgate.storage.store import Store
 
 CLAIM = CONTENT.removeprefix("Per ADR-0001 ").capitalize()
@@ -101,10 +102,12 @@ def test_an_answer_that_was_looked_up_in_vain_is_looked_up_again(store: Store, t
         return replace(await made.examiner.examine(claim, fresh=fresh), suggested=(), looked=looked)
 
     with bench(store, tmp_path, examine=examine) as made:
-        item = asked(made)
+        item, queue = asked(made), queue_of(store)
+        attention.snooze(queue, reviewer(), item.id, until=NOW + timedelta(days=1), now=NOW)
         done = answer(made, item, f"{CLAIM} It is so.")
         assert isinstance(done, Answered)
         assert done.answer.rule == "ungrounded"
+        assert [one.id for one in queue.search(reviewer(), QueueFilter(now=NOW))] == [item.id]  # awake again
         (row,) = made.schedule()
         assert row.item_id == item.id
         assert made.work(row.due_at).again == 1

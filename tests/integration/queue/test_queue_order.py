@@ -6,7 +6,7 @@ import random
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -315,22 +315,33 @@ def test_a_new_decision_gives_an_item_the_place_of_its_rule(store: Store) -> Non
     item = waiting(store, "The kiln burns for forty hours")
     place = item.created_at - timedelta(days=7)
 
-    def work(connection: Any) -> bool:
-        return pending.redecide(
-            connection,
-            item,
-            decision_id=item.decision_id,
-            reason="r",
-            conflicting_memory_id=None,
-            rule="refuted",
-            priority_at=place,
-        )
+    def decide(of: PendingMemory, rule: str, place: datetime) -> bool:
+        return store.writer.run(
+            ["ann"],
+            lambda connection: pending.redecide(
+                connection,
+                of,
+                decision_id=of.decision_id,
+                reason="r",
+                conflicting_memory_id=None,
+                rule=rule,
+                priority_at=place,
+            ),
+        ).result()
 
-    assert store.writer.run(["ann"], work).result()
+    assert decide(item, "refuted", place)
     now = queue_of(store).search(reviewer(), QueueFilter(rule=Rule.REFUTED))
     assert [(one.id, one.rule, one.priority_at, one.version) for one in now] == [
         (item.id, "refuted", place, 2)
     ]
+    # Where a page ends that was seen, whatever place its last item has by now.
+    other = waiting(store, "Glass jars are washed twice by hand")
+    cursor = pending.cursor_of(now[0], "priority")
+    assert decide(now[0], "ungrounded", other.created_at + timedelta(seconds=1))
+    rest = queue_of(store).search(reviewer(), QueueFilter(after=cursor))
+    assert [one.id for one in rest] == [other.id, item.id]
+    for nobodys in (f"{item.id}@x", f"{item.id}@" + "9" * 18, "rev_0@5"):
+        assert queue_of(store).search(reviewer(), QueueFilter(after=nobodys)) == []
 
 
 PLANS: list[tuple[dict[str, Any], str]] = [

@@ -20,7 +20,7 @@ from vouchgate.ingest.claims.waiting import PendingMemory, ReviewStatus
 from vouchgate.review.answers import AlreadyDecided, ItemChanged, NotFound, Undone
 from vouchgate.review.attending import attention, views
 from vouchgate.review.attending.attention import Attended, LetGo, NotPossible
-from vouchgate.storage.identity import tokens
+from vouchgate.storage.identity import persons, tokens
 from vouchgate.storage.queue import pending
 from vouchgate.storage.queue.pending import QueueFilter
 from vouchgate.storage.queue.query import QueryError, parse
@@ -38,9 +38,11 @@ def found(store: Store, typed: str, *, now: Any = NOW, **wanted: Any) -> set[str
     return {item.content for item in items}
 
 
-def person(store: Store, name: str, owner: str = "ann", role: Role = Role.REVIEWER) -> Principal:
+def person(
+    store: Store, name: str, owner: str = "ann", role: Role = Role.REVIEWER, person: str | None = None
+) -> Principal:
     """A principal with a token that holds."""
-    return tokens.create(store, role=role, name=name, owners=[owner], actor="test", now=NOW)[0]
+    return tokens.create(store, role=role, name=name, owners=[owner], person=person, actor="test", now=NOW)[0]
 
 
 def item(store: Store, item_id: str) -> PendingMemory:
@@ -148,6 +150,13 @@ def test_an_item_is_assigned_to_who_may_rule_on_it(store: Store) -> None:
     assert several.code == "several_reviewers"
     tokens.revoke(store, bea.id, actor="test", now=NOW)
     assert isinstance(attention.assign(queue, RITA, made.id, to="Bea", now=NOW), Attended)
+    # Tokens of one person are one.
+    ella = persons.create(store, "ella", actor="test", now=NOW)
+    for one in (both := [person(store, "Ella", person=ella.id) for _ in range(2)]):
+        assert isinstance(attention.assign(queue, one, made.id, to="ella", now=NOW), Attended)
+        assert item(store, made.id).assigned_to in {each.id for each in both}
+        mine = QueueFilter(query=parse("assigned:me", NOW), now=NOW)
+        assert [i.content for i in queue.search(one, mine)] == [made.content]
     # Who is assigned is no bar to anybody.
     assert not isinstance(
         queue.reject(RITA, made.id, version=1, reason="it is pine", now=NOW), NotFound | ItemChanged

@@ -18,7 +18,15 @@ from vouchgate.ingest.claims.standing_rulings import RulingDraft, StandingRuling
 from vouchgate.ingest.claims.trust import RulingVerdict
 from vouchgate.ingest.claims.waiting import PendingMemory, ReviewStatus, SpotVerdict
 from vouchgate.ingest.policy import Policy
-from vouchgate.review.answers import ApprovalRefused, Approved, NotUndoable, Rejected, Retracted, Undone
+from vouchgate.review.answers import (
+    ApprovalRefused,
+    Approved,
+    NotFound,
+    NotUndoable,
+    Rejected,
+    Retracted,
+    Undone,
+)
 from vouchgate.review.queue import ReviewQueue
 from vouchgate.review.trust import spot_checks
 from vouchgate.review.trust.spot_checks import Drawn
@@ -240,3 +248,23 @@ def test_it_is_asked_as_things_are_when_the_act_is_written(team: Team) -> None:
         answers = list(pool.map(lambda n: team.approve((team.ann, stale)[n % 2], one), range(16)))
     assert all(map(barred, answers))
     assert "review.approved" not in [entry.action for entry in history(team.store, "acme")]
+
+
+@pytest.mark.on("sqlite")
+def test_a_token_that_ended_while_its_act_was_under_way_does_nothing(team: Team) -> None:
+    """An approval reads its sources first, for seconds, and its token may be revoked meanwhile, or its role taken."""
+    one = team.propose("The mill grinds rye.")
+    kept = team.propose("The weir is of oak.", source=Source.MANUAL)
+    token(team.store, Role.REVIEWER, team.ann.person)  # by which Ann goes on ruling
+    role = Membership(owner_id="acme", member_id=team.unnamed.id, role=Role.REVIEWER, since=NOW)
+    memberships.end(team.store, role, actor="test", now=NOW)
+    tokens.revoke(team.store, team.ann.id, actor="test", now=NOW)
+    before = everything(team.store)
+    reject = RulingDraft.model_validate({"verdict": "reject", "terms": {"memory_type": "fact"}})
+    rulings = StandingRulings(team.store, under("teams"))
+    for who in (team.ann, team.unnamed):
+        assert isinstance(team.approve(who, one), NotFound)
+        assert isinstance(team.queue().retract(who, kept, reason="no", now=NOW), NotFound)
+        assert isinstance(rulings.confirm(who, "acme", reject, name="all", days=1, now=NOW), RulingRefused)
+    assert everything(team.store) == before
+    assert isinstance(team.approve(team.bea, one), Approved)

@@ -13,6 +13,7 @@ from tests.claims import NOW, examined, policy, submission_of
 from tests.reviews import all_memories, assert_consistent, everything, history
 from vouchgate.ingest.claims.claim import MemoryType, Source
 from vouchgate.ingest.claims.people import Principal, Role
+from vouchgate.ingest.claims.standing_rulings import RulingDraft
 from vouchgate.ingest.claims.waiting import PendingMemory, ReviewStatus
 from vouchgate.review.answers import (
     AlreadyDecided,
@@ -26,6 +27,7 @@ from vouchgate.review.answers import (
     Voted,
 )
 from vouchgate.review.queue import ReviewQueue
+from vouchgate.review.trust.standing_rulings import RulingRefused, StandingRulings
 from vouchgate.review.vouching.owner_rules import parse
 from vouchgate.storage.claims.submit import Decided
 from vouchgate.storage.identity import persons, tokens
@@ -240,3 +242,26 @@ def test_the_last_act_may_be_a_vote_and_an_objection_is_not_passed_over(room: Ro
     assert [item.id for item in queue.last_act(bea, now)] == [voted]
     assert isinstance(room.undo("bea", voted), NotUndoable)
     assert queue.last_act(bea, NOW + timedelta(days=1)) == []
+
+
+@pytest.mark.on("sqlite")
+def test_nobody_alone_confirms_a_standing_ruling_that_stores_what_others_must_approve(room: Room) -> None:
+    loader, _ = tokens.create(
+        room.store, role=Role.AGENT, name="loader", owners=["acme"], actor="test", now=NOW
+    )
+
+    def confirm(who: str, agent: Principal = room.agent, verdict: str = "store", **terms: str) -> str:
+        terms |= {"agent": agent.id, "template": "locker * has the key *"}
+        draft = RulingDraft.model_validate({"verdict": verdict, "terms": terms})
+        book = StandingRulings(room.store, policy(), parse(RULES + "risk:high 3\n")[0])
+        made = book.confirm(room.people[who], "acme", draft, name="lockers", days=30, now=NOW)
+        return made.code if isinstance(made, RulingRefused) else "made"
+
+    before = everything(room.store)
+    assert confirm("bea") == "ruling_votes"  # it may store a procedure
+    assert confirm("bea", memory_type="decision") == "ruling_votes"
+    assert confirm("bea", loader, memory_type="decision") == "not_asked"
+    assert everything(room.store) == before
+    assert confirm("bea", memory_type="preference") == "made"
+    assert confirm("cleo", loader) == "made"
+    assert confirm("dana", verdict="reject") == "made"

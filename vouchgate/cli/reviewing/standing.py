@@ -40,7 +40,7 @@ def make_ruling(
     Failure."""
     now = datetime.now(UTC)
     with open_review_session(settings) as desk:
-        book = StandingRulings(desk.store, desk.policy)
+        book = StandingRulings(desk.store, desk.policy, desk.rules)
         found = book.propose(desk.principal, item_id)
         if isinstance(found, NotFound):
             raise Failure(
