@@ -33,6 +33,21 @@ BUSY_SECONDS = 5.0
 _ASK_SELDOM, _ASK_OFTEN, _LINE_SECONDS = 0.002, 0.0005, 0.5
 # How long PostgreSQL waits for a lock, in milliseconds: longer than any transaction of ours takes.
 LOCK_TIMEOUT_MS = 10_000
+# For how long a transaction that writes may stand still on PostgreSQL before the server ends it, in milliseconds: a
+# process that hangs, or a machine that is gone, would else keep its locks for hours. Shorter than others wait for them.
+STANDSTILL_MS = 8_000
+# And for how long it may last in all. A standstill between two rows that are sent together is none to the server, which
+# waits for the rest of them; from PostgreSQL 17 on it can be told this, too. None of ours takes a tenth of it.
+LONGEST_MS = 120_000
+# After how long without a sign of it a PostgreSQL on another machine counts as gone: 25 seconds, where the system's own
+# patience is a quarter of an hour for what was sent to it, and two hours for an answer.
+_POSTGRESQL_GONE = {
+    "connect_timeout": 10,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 25_000,
+}
 _FILES = "vouchgate_files"  # of a connection's record: what watches its files
 _MIGRATIONS = Path(__file__).parent / "migrations"
 # Any fixed number will do: it names the lock under which processes that start together migrate in turn.
@@ -213,6 +228,7 @@ def _postgresql_engine(url: URL) -> Engine:
         url.set(drivername="postgresql+psycopg"),
         isolation_level="READ COMMITTED",  # after a lock, the next statement sees what its holder wrote
         pool_pre_ping=True,  # a server that was restarted costs one connection, not one request
+        connect_args={name: value for name, value in _POSTGRESQL_GONE.items() if name not in url.query},
         **_POOL,
     )
 
@@ -252,6 +268,24 @@ def writing(engine: Engine) -> Iterator[Connection]:
     """
     with engine.connect().execution_options(vouchgate_write=True) as connection, connection.begin():
         yield connection
+
+
+def connect_to_write(engine: Engine) -> Connection:
+    """A connection for one write transaction after the other. Where it stands still in one, the server ends it, and
+    what it has locked is free for others; never give it back to the pool."""
+    connection = engine.connect().execution_options(vouchgate_write=True)
+    if engine.dialect.name == "postgresql":
+        try:
+            connection.exec_driver_sql(f"SET idle_in_transaction_session_timeout = {STANDSTILL_MS}")
+            connection.exec_driver_sql(
+                f"SELECT set_config('transaction_timeout', '{LONGEST_MS}', false)"
+                " WHERE current_setting('server_version_num')::int >= 170000"
+            )
+            connection.commit()
+        except BaseException:
+            connection.close()
+            raise
+    return connection
 
 
 def is_busy(error: DBAPIError) -> bool:

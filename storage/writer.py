@@ -29,7 +29,7 @@ from vouchgate.storage.claims.sayings import SayingsCache
 from vouchgate.storage.claims.submit import Decided, NotCompared, Submission, SubmitAnswer, write_submissions
 from vouchgate.storage.claims.turns import OwnersInTurn, Senders
 from vouchgate.storage.dedup import builds, index, similar
-from vouchgate.storage.engine import is_busy, look_at_files, reading, refresh_statistics
+from vouchgate.storage.engine import connect_to_write, is_busy, look_at_files, reading, refresh_statistics
 from vouchgate.storage.errors import StorageError, StoreBusy, StoreClosed, StoreUnknown
 from vouchgate.storage.identity.owners import SERVICE_OWNER, lock_owners
 from vouchgate.storage.queue.capacity import QueueFilledMeanwhile
@@ -243,7 +243,7 @@ class Writer:
 
     def _begin(self) -> Transaction:
         if self._connection is None:
-            self._connection = self._engine.connect().execution_options(vouchgate_write=True)
+            self._connection = connect_to_write(self._engine)
         return self._connection.begin()
 
     def _transaction(

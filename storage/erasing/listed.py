@@ -3,6 +3,7 @@ restores an older database erases again what it brings back. It has ids, and no 
 
 from __future__ import annotations
 
+import fcntl
 import os
 from collections.abc import Iterable
 from datetime import datetime
@@ -37,27 +38,44 @@ class Listed(Frozen):
 
 
 def add(path: Path, one: Listed) -> None:
-    """Adds a line, on disk when this returns. Raises StorageError."""
+    """Adds a line, whole and on disk when this returns, or not at all. Raises StorageError."""
     try:
         new = not path.exists()
-        _write(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, one.model_dump_json() + "\n")
+        file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX)  # of several gates, one at a time
+            _append(file, one.model_dump_json())
+        finally:
+            os.close(file)
         if new:
-            _write(path.parent, os.O_RDONLY)
+            _sync_folder(path.parent)
     except OSError as error:
         raise StorageError(
             f"the list of erasures {path} cannot be written, so nothing is erased: {error}"
         ) from error
 
 
-def _write(path: Path, flags: int, line: str = "") -> None:
-    """To the disk; of a folder, which files it has."""
-    file = os.open(path, flags, 0o600)
+def _append(file: int, line: str) -> None:
+    """On a line of its own, also after one that was torn. A disk that is full takes a part of it, without an error."""
+    before = os.fstat(file).st_size
+    ended = before == 0 or os.pread(file, 1, before - 1) == b"\n"
+    left = (("" if ended else "\n") + line + "\n").encode()
     try:
-        if line:
-            os.write(file, line.encode())
+        while left:
+            left = left[os.write(file, left) :]
         os.fsync(file)
+    except OSError:
+        os.ftruncate(file, before)
+        raise
+
+
+def _sync_folder(path: Path) -> None:
+    """Has it on disk which files a folder has."""
+    folder = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(folder)
     finally:
-        os.close(file)
+        os.close(folder)
 
 
 def read(path: Path) -> list[Listed]:

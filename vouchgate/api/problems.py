@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 from collections.abc import Mapping, Sequence
@@ -14,6 +15,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from vouchgate.gate.incoming import ClaimRefused
 from vouchgate.ingest.language.validation import plain_message
@@ -117,6 +119,32 @@ def _allowed(app: FastAPI, path: str) -> str | None:
     fitting = (t for t in paths if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", t), path))
     methods = paths.get(path) or paths.get(next(fitting, ""))
     return ", ".join(method.upper() for method in sorted(methods)) if methods else None
+
+
+class AnswerAtTheEnd:
+    """Answers what is not answered when the service ends. It was cancelled, and would come as an error of ours, after
+    which no client sends again."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """See ASGI."""
+        begun = scope["type"] != "http"
+
+        async def note_and_send(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        try:
+            await self._app(scope, receive, note_and_send)
+        except asyncio.CancelledError:
+            if not begun:
+                detail = "The service stops; this may have been kept. Send it again: nothing is kept twice."
+                answer = _response(problem(503, "stopping", detail), {"Retry-After": "1"})
+                await answer(scope, receive, send)
+            raise
 
 
 def install(app: FastAPI) -> None:

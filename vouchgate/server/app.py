@@ -160,7 +160,7 @@ def create_app(service: Service, shared: Path | None = None) -> FastAPI:
     app.add_middleware(PagesApp, state=app.state, shared=shared)
     # Around all of it, also what answers when something fails that nobody foresaw.
     policies = {HOME: PAGES, "/docs": _policy_of_docs(app)}
-    app.middleware_stack = SecureHeaders(app.build_middleware_stack(), policies)
+    app.middleware_stack = SecureHeaders(problems.AnswerAtTheEnd(app.build_middleware_stack()), policies)
     return app
 
 

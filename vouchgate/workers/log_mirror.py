@@ -76,7 +76,7 @@ class LogMirror:
             if kept < size:
                 self._add(kept, size)
                 write_durably(self._folder / "checkpoint", note.encode())
-                self._commit(size)
+            self._commit(size)  # also what an earlier try had to leave
         self._done = size
 
     def _last(self) -> tuple[int, str] | None:
@@ -127,11 +127,18 @@ class LogMirror:
                     shutil.rmtree(path.with_name(f"{path.name}.p"), ignore_errors=True)
 
     def _commit(self, size: int) -> None:
-        if (self._folder / ".git").exists():
-            who = ("-c", "user.name=vouchgate", "-c", "user.email=vouchgate@localhost")
-            for arguments in (
-                ("add", "--", "checkpoint", "tile"),
-                (*who, "commit", "-qm", f"{size} entries"),
-            ):
-                command = ["git", "-C", str(self._folder), *arguments]
-                subprocess.run(command, check=True, capture_output=True, timeout=GIT_SECONDS)
+        if not (self._folder / ".git").exists():
+            return
+        who = ("-c", "user.name=vouchgate", "-c", "user.email=vouchgate@localhost")
+        self._git("add", "--", "checkpoint", "tile")
+        if self._git("status", "--porcelain", "--", "checkpoint", "tile"):
+            self._git(*who, "commit", "-qm", f"{size} entries")
+
+    def _git(self, *arguments: str) -> bytes:
+        """What git answers. Raises MirrorError with its own words."""
+        command = ["git", "-C", str(self._folder), *arguments]
+        done = subprocess.run(command, check=False, capture_output=True, timeout=GIT_SECONDS)
+        if done.returncode:
+            said = " ".join((done.stderr or done.stdout).decode(errors="replace").split())
+            raise MirrorError(f"git cannot commit the checkpoint: {said[:300] or done.returncode}")
+        return done.stdout

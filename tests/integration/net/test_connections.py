@@ -16,6 +16,7 @@ import pytest
 from starlette.types import Receive, Scope, Send
 
 from tests.running.patience import until
+from vouchgate.api.problems import AnswerAtTheEnd
 from vouchgate.cli.serve import bind, listen
 from vouchgate.server import connections
 from vouchgate.server.connections import Server
@@ -97,7 +98,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[App, Server, int]]
     app, ready = App(), threading.Event()
     with bind("127.0.0.1", 0) as listener:
         listen(listener)
-        server = Server(app, ready.set, 1)
+        server = Server(AnswerAtTheEnd(app), ready.set, 1)
         thread = threading.Thread(target=server.run, args=([listener],))
         thread.start()
         ready.wait(60)
@@ -163,6 +164,18 @@ def test_what_is_worked_on_has_all_the_time_it_needs(served: tuple[App, Server, 
         loop.call_soon_threadsafe(app.go.set)
         assert read_until(streams, b"ends")
         assert read_until(waits, b"\r\n\r\n0")
+
+
+def test_what_is_not_done_when_the_server_ends_is_to_be_sent_again(served: tuple[App, Server, int]) -> None:
+    app, server, port = served
+    with closing(connect(port, GET % b"wait")) as waits, closing(connect(port, GET % b"stream")) as streams:
+        assert read_until(streams, b"begins")
+        until(lambda: app.waiting == 1)
+        server.should_exit = True
+        answer = read_all(waits)
+        assert answer.startswith(b"HTTP/1.1 503 ") and b'"code":"stopping"' in answer
+        assert b"retry-after: 1" in answer
+        assert b"stopping" not in read_all(streams)
 
 
 def read_until(line: socket.socket, end: bytes) -> bytes:

@@ -7,6 +7,7 @@ import sqlite3
 import threading
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -341,6 +342,27 @@ def test_a_connection_lost_in_a_look_up_is_not_used_again(postgresql: Postgresql
     with reading(engine) as connection:
         assert [tuple(row) for row in fetch(connection, "SELECT 1", ())] == [(1,)]
     engine.dispose()
+
+
+def test_a_postgresql_that_is_gone_is_not_waited_for_for_hours(postgresql: Postgresql) -> None:
+    def asked_for(url: str) -> dict[str, str]:
+        engine = open_engine(url)
+        with reading(engine) as connection:
+            plain: Any = connection.connection.driver_connection
+            found: dict[str, str] = plain.info.get_parameters()
+        engine.dispose()
+        return found
+
+    url = postgresql.url("migrated")
+    found = asked_for(url)
+    assert (found["connect_timeout"], found["tcp_user_timeout"]) == ("10", "25000")
+    assert (found["keepalives_idle"], found["keepalives_interval"], found["keepalives_count"]) == (
+        "10",
+        "5",
+        "3",
+    )
+    given = asked_for(f"{url}&tcp_user_timeout=60000")
+    assert (given["tcp_user_timeout"], given["keepalives_idle"]) == ("60000", "10")
 
 
 def test_who_still_reads_when_a_store_is_closed_leaves_no_connection_open(database_url: str) -> None:

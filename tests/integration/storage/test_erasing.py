@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -53,7 +54,7 @@ from vouchgate.storage.claims.submit import Decided
 from vouchgate.storage.engine import open_engine
 from vouchgate.storage.erasing import listed, scrub, tombstones
 from vouchgate.storage.erasing.listed import Listed
-from vouchgate.storage.errors import ReadOnly, StoreBusy
+from vouchgate.storage.errors import ReadOnly, StorageError, StoreBusy
 from vouchgate.storage.log import chain
 from vouchgate.storage.log.data.walk import Walk
 from vouchgate.storage.outgoing import deliveries
@@ -514,3 +515,23 @@ def test_a_database_that_went_away_has_its_free_pages_written_over_later(postgre
     with pytest.raises(StoreBusy, match="tried again"):
         scrub.scrub(engine)
     engine.dispose()
+
+
+def test_a_line_of_the_list_is_whole_or_not_there(tmp_path: Path) -> None:
+    path = tmp_path / "list"
+    first, second, third = (
+        Listed(erasure_id=f"ers_{n}", owner_id="ann", ids=("mem_1",), basis=BASIS, by=RITA.id, at=NOW)
+        for n in range(3)
+    )
+    listed.add(path, first)
+    before, most = path.read_bytes(), resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 20, most[1]))
+    try:  # room for a part of the line: the system writes that, and says how much
+        with pytest.raises(StorageError, match="nothing is erased"):
+            listed.add(path, second)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, most)
+    assert path.read_bytes() == before
+    path.write_bytes(before[:-1])  # as an editor leaves it, or a power cut
+    listed.add(path, third)
+    assert listed.read(path) == [first, third]

@@ -334,6 +334,40 @@ def test_a_connection_lost_before_the_commit_is_tried_again(postgresql_store: St
     assert _count(store, "queue_total WHERE pending = 1") == 1
 
 
+@pytest.mark.parametrize("between", ["statements", "rows"])
+def test_a_process_that_hangs_in_a_transaction_keeps_nobody_waiting_for_long(
+    postgresql_store: Store, monkeypatch: pytest.MonkeyPatch, between: str
+) -> None:
+    monkeypatch.setattr(engine, "STANDSTILL_MS", 200)
+    monkeypatch.setattr(engine, "LONGEST_MS", 400)
+    url = postgresql_store._engine.url.render_as_string(hide_password=False)
+    hanging = Store.open(url, threshold=THRESHOLD)
+    begun, go, tries = threading.Event(), threading.Event(), list[int]()
+
+    def work(connection: Connection) -> int:
+        tries.append(1)
+        if between == "rows" and not begun.is_set():
+            plain: Any = connection.connection.driver_connection
+            pipeline = plain.pipeline()
+            pipeline.__enter__()
+            plain.execute("SELECT 1")
+            plain.pgconn.flush()  # the server waits for more
+        begun.set()
+        go.wait(120)
+        connection.execute(text("UPDATE queue_total SET pending = pending + 1"))
+        return len(tries)
+
+    late = hanging.writer.run(["ann"], work)
+    assert begun.wait(120)
+    try:
+        assert isinstance(postgresql_store.writer.submit(_claim(1)).result(9), Decided)
+    finally:
+        go.set()
+    assert late.result(120) == 2  # tried again
+    hanging.close()
+    assert _count(postgresql_store, "queue_total WHERE pending = 1") == 1
+
+
 def _kill(store: Store, backend: int) -> None:
     with store.read() as connection:
         connection.execute(text("SELECT pg_terminate_backend(:pid, 5000)"), {"pid": backend})

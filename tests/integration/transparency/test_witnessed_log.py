@@ -170,7 +170,12 @@ def test_a_log_that_was_put_back_rewritten_or_split_is_found(
         mirror.write()
         kept.write_bytes((tmp_path / "mirror" / "checkpoint").read_bytes())
         gate.grow(300)
-        mirror.write()
+        lock = tmp_path / "mirror" / ".git" / "index.lock"
+        lock.touch()  # as a git that was killed leaves it
+        for _ in range(2):  # the folder has the checkpoint by now, and the repository has not
+            assert asyncio.run(mirror.step()) and "index.lock" in mirror.problems()[0]
+        lock.unlink()
+        assert asyncio.run(mirror.step()) and not mirror.problems()
         status, told = verify(tmp_path / "mirror")
         assert status == 0 and "kept its first 300 entries as they were, and has 600 now" in told
         listed = ["git", "-C", str(tmp_path / "mirror"), "log", "--format=%s"]
