@@ -236,14 +236,14 @@ def _measures(  # noqa: PLR0917  (what was found of a statement, all of it)
     lost = set(missing)
     gone = [token for token, keys in zip(wanted, found, strict=True) if not keys and not source.titles(token)]
     ours = [{*token.keys, *(key for key, _ in keys)} for token, keys in zip(wanted, found, strict=True)]
-    theirs = [{*token.keys, *token.parts} for token in place if token.content]
+    laid = Compared(words, wanted, ours, place, source.text, lost, frozenset(gone))
+    theirs = laid.theirs
     lows, others = {token.low for token in words}, {token.low for token in place}
     run = longest = 0
     for token in wanted:
         run = run + 1 if token in lost else 0
         longest = max(longest, run)
     path = _in_order(ours, theirs)
-    laid = Compared(words, wanted, ours, place, source.text, lost, frozenset(gone))
     return {
         "here": 1 - sum(token.weight for token in missing) / total,
         "in_order": len(path) / max(1, len(wanted)),

@@ -22,6 +22,8 @@ _FEWEST = 3  # words of a statement; what has fewer has no beginning and no end 
 _ADDED = 2  # words in a row that are added; more of them are another thing
 _LEADS = 8  # words of a sentence among which one of the statement shows that it is told of it
 _LEADING = ACTS.determiners | ACTS.pronouns
+_AS = frozenset({"as"})
+_NEXT = frozenset({"next"})
 _ENDS = frozenset(".;:,()\n")
 _SENTENCES = frozenset(".\n")
 _BREAKS = frozenset(".;:\n()")
@@ -117,19 +119,21 @@ def _ends_otherwise(laid: Compared) -> bool:
     wanted = laid.wanted
     if len(wanted) < _FEWEST or wanted[-1] not in laid.lost or wanted[-2] in laid.lost:
         return False
-    ours = _between(laid.words, wanted[-2], wanted[-1])
+    ours = _between(laid.words, wanted[-2], wanted[-1], LISTS.relations)
     for there in laid.at(len(wanted) - 2):
         if there + 1 == len(laid.said) or not laid.theirs[there + 1].isdisjoint(laid.own):
             continue
         one, other = laid.said[there], laid.said[there + 1]
-        if _BREAKS.isdisjoint(laid.gap(one, other)) and ours == _between(laid.place, one, other):
+        if _BREAKS.isdisjoint(laid.gap(one, other)) and ours == _between(
+            laid.place, one, other, LISTS.relations
+        ):
             return True
     return False
 
 
-def _between(words: Sequence[Token], one: Token, other: Token) -> list[str]:
-    """The small words of relation between two words."""
-    return [w.low for w in words if one.end <= w.start < other.start and w.low in LISTS.relations]
+def _between(words: Sequence[Token], one: Token, other: Token, small: Collection[str]) -> list[str]:
+    """Which of these small words stand between two words."""
+    return [w.low for w in words if one.end <= w.start < other.start and w.low in small]
 
 
 def added(laid: Compared) -> bool:
@@ -160,8 +164,7 @@ def _is_last(laid: Compared, first: int, last: int) -> bool:
     one, other = laid.wanted[first - 1], laid.wanted[first]
     if any(token.content and token.start > laid.wanted[last].start for token in laid.words):
         return False
-    small = [token.low for token in laid.words if one.end <= token.start < other.start]
-    return not (other.low.endswith(_VERBAL) and "as" in small)
+    return not (other.low.endswith(_VERBAL) and _between(laid.words, one, other, _AS))
 
 
 def _ends(laid: Compared, there: int) -> bool:
@@ -193,12 +196,12 @@ def set_otherwise(laid: Compared) -> bool:
     "from Redis" and "to Redis", "for guests" and "against guests"."""
     keys = {token.keys[0]: each for token, each in zip(laid.wanted, laid.keys, strict=True)}
     for one, two in pairwise(token for token in laid.words if token.content):
-        excluded = LISTS.excluding.get(_small_between(laid.words, one, two))
+        excluded = LISTS.excluding.get(_excluding_between(laid.words, one, two))
         first, second = keys.get(one.keys[0]), keys.get(two.keys[0])
         if excluded is None or first is None or second is None:
             continue
         theirs = [
-            _small_between(laid.place, laid.said[at], laid.said[at + 1])
+            _excluding_between(laid.place, laid.said[at], laid.said[at + 1])
             for at in range(len(laid.said) - 1)
             if not (laid.theirs[at].isdisjoint(first) or laid.theirs[at + 1].isdisjoint(second))
         ]
@@ -207,9 +210,9 @@ def set_otherwise(laid: Compared) -> bool:
     return False
 
 
-def _small_between(words: Sequence[Token], one: Token, two: Token) -> str:
+def _excluding_between(words: Sequence[Token], one: Token, two: Token) -> str:
     """The one small word between two others that excludes some; empty when there is none, or more than one."""
-    between = [w.low for w in words if one.end <= w.start < two.start and w.low in LISTS.excluding]
+    between = _between(words, one, two, LISTS.excluding)
     return between[0] if len(between) == 1 else ""
 
 
@@ -217,15 +220,11 @@ def left_out(laid: Compared) -> bool:
     """Whether the place says it "only with" or "unless" something, or of another time, with which its sentence begins
     ("until 2019") or which is to come ("next year"), and the statement has no such word."""
     lows = {token.low for token in laid.words}
-    if lows.isdisjoint(LISTS.only) and any(
-        one.low == "only" and two.low in LISTS.limiting for one, two in pairwise(laid.place)
-    ):
-        return True
+    limits = ((LISTS.only, "only", LISTS.limiting), (_NEXT, "next", LISTS.coming))
+    for own, first, second in limits:
+        if lows.isdisjoint(own) and any(a.low == first and b.low in second for a, b in pairwise(laid.place)):
+            return True
     if _excepted(laid, lows):
-        return True
-    if "next" not in lows and any(
-        one.low == "next" and two.low in LISTS.coming for one, two in pairwise(laid.place)
-    ):
         return True
     before: Token | None = None
     for at, token in enumerate(laid.place):
