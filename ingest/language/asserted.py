@@ -10,11 +10,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-# What begins and ends with these is hidden, or struck out.
-_PAIRS = tuple(
-    (re.compile(begin, re.IGNORECASE), re.compile(end, re.IGNORECASE))
-    for begin, end in (("<!--", "-->"), ("<del", "</del>"), ("<s>", "</s>"), ("<strike", "</strike>"))
+# An HTML element that is struck out or hidden, or a comment.
+_UNSEEN = re.compile(
+    r"<!--|<(?:(del|s|strike|template|script|style)(?=[\s>])|(\w{1,20})\b[^<>]{0,500}?\s(?:hidden(?=[\s>=/])"
+    r"|style\s{0,3}=\s{0,3}[\"'][^\"'<>]{0,300}?(?:display\s{0,3}:\s{0,3}none|visibility\s{0,3}:\s{0,3}hidden)))",
+    re.IGNORECASE,
 )
+# A link definition that nothing refers to is how Markdown is commented.
+_REMARK = re.compile(
+    r"^[ ]{0,3}\[[^\]\n]{0,20}\]:[ \t]{0,8}(?:#|<#?>)[ \t]{0,8}[(\"'].{0,2000}$", re.MULTILINE
+)
+_CHANGE = re.compile(r"^ {0,3}(`{3,}|~{3,})[ \t]*(?:diff|patch|udiff)\b.*$", re.IGNORECASE | re.MULTILINE)
+_TAKEN_OUT = re.compile(r"^-.*$", re.MULTILINE)
 _STRUCK = re.compile(r"(?<![~\w\\`])~~(?=[^\s~`])|(?<=[^\s~\\`])~~(?![~\w`])")
 _BLOCK = re.compile(r"^/{4,20}[ \t]*$", re.MULTILINE)  # of AsciiDoc, around a comment
 _COMMENT = re.compile(
@@ -34,8 +41,8 @@ _UNDER = re.compile(
     r"|never|forbidden|no longer true|do(?:n['’]?t| not)(?: do this)?|won['’]?t (?:do|have|fix)|ideas? for later",
     re.IGNORECASE,
 )
-_NUMBERING = re.compile(r"^[\W\d_]+|[\W_]+$")
-_ITEM = re.compile(r"[ \t]*(?:[-*+•]|\d{1,3}[.)]|[a-z][.)]|\|)[ \t]")
+NUMBERING = re.compile(r"^[\W\d_]+|[\W_]+$")
+ITEM = re.compile(r"[ \t]*(?:[-*+•]|\d{1,3}[.)]|[a-z][.)]|\|)[ \t]")
 # The last sentence before a list, to its colon: that whatever follows is not done, not there, or not allowed.
 _WORDS = r"(?: [\w'’/-]+)"
 _DENIES = re.compile(
@@ -50,10 +57,8 @@ _DENIES = re.compile(
     rf"|we (?:decided|chose) against{_WORDS}{{0,3}}|what we (?:refuse|never \w+)|don['’]?ts?",
     re.IGNORECASE,
 )
-_CODE = re.compile(
-    r"\s*(?:if|elif|while|except|def|class|for|case|return|assert|switch|lambda)\b|.*[=(){}<>]"
-)
-_SENTENCE = re.compile(r".*[.!?]\s", re.DOTALL)
+CODE = re.compile(r"\s*(?:if|elif|while|except|def|class|for|case|return|assert|switch|lambda)\b|.*[=(){}<>]")
+SENTENCE = re.compile(r".*[.!?]\s", re.DOTALL)
 # What a line begins with that shows how it is not to be.
 _SHOWN_WRONG = re.compile(
     r"[ \t]*(?:(?:[-*+•]|\d{1,3}[.)])[ \t]+)?[*_]{0,3}"
@@ -62,7 +67,7 @@ _SHOWN_WRONG = re.compile(
 )
 _ASIDE = re.compile(r"\([^()]{0,200}\)")
 _BOLD = 7  # the depth of a line in bold
-_FENCE = re.compile(r" {0,3}(?:`{3}|~{3})")
+FENCE = re.compile(r" {0,3}(?:`{3}|~{3})")
 _LONGEST = 120  # characters of what leads to a list
 
 
@@ -89,11 +94,21 @@ def _dotted(text: str, spans: Sequence[tuple[int, int]]) -> str:
 
 def _hidden(text: str) -> Iterator[tuple[int, int]]:
     """What no reader sees, or sees struck out."""
-    for begin, finish in _PAIRS if "<" in text else ():
-        at = 0
-        while (first := begin.search(text, at)) and (last := finish.search(text, first.end())):
-            yield first.start(), last.end()
-            at = last.end()
+    at, open_ended = 0, set[str]()
+    while "<" in text and (first := _UNSEEN.search(text, at)):
+        at, name = first.end(), (first[1] or first[2] or "").lower()
+        end = 0 if name in open_ended else _closed(text, at, name, nested=first[1] is None)
+        if end:
+            yield first.start(), end
+            at = end
+        else:
+            open_ended.add(name)
+    for remark in _REMARK.finditer(text) if "]:" in text else ():
+        yield remark.span()
+    for change in _CHANGE.finditer(text):
+        close = text.find(f"\n{change[1]}", change.end())
+        for line in _TAKEN_OUT.finditer(text, change.end(), len(text) if close < 0 else close):
+            yield line.span()
     for marks in (_STRUCK, _BLOCK):
         start = -1
         for mark in marks.finditer(text):
@@ -104,6 +119,22 @@ def _hidden(text: str) -> Iterator[tuple[int, int]]:
                 start = mark.start()
 
 
+def _closed(text: str, at: int, name: str, *, nested: bool) -> int:
+    """Where an element ends of which the first tag ends at `at`, or a comment, which has no name: behind the last tag
+    that ends one, where they do not match; 0 where none does."""
+    if not name:
+        return text.find("-->", at) + 3 if text.find("-->", at) >= 0 else 0
+    depth, end = 1, 0
+    for tag in re.compile(rf"<(/?){name}(?:\s[^<>]{{0,500}})?>", re.IGNORECASE).finditer(text, at):
+        if tag[1]:
+            depth, end = depth - 1, tag.end()
+            if not (nested and depth):
+                break
+        else:
+            depth += 1
+    return end
+
+
 def _denied(text: str) -> Iterator[tuple[int, int]]:
     """The lines under a heading of things not done, behind a lead-in that denies, of comments, and those that show how
     it is not to be."""
@@ -112,22 +143,22 @@ def _denied(text: str) -> Iterator[tuple[int, int]]:
     for number, whole in enumerate(lines):
         line, start = whole.rstrip("\r\n"), at
         at += len(whole)
-        fence = _FENCE.match(line) is not None
+        fence = FENCE.match(line) is not None
         fenced = fenced is not fence
-        if not (fenced or fence) and (level := _level(lines, number)):
+        if not (fenced or fence) and (level := level_of(lines, number)):
             if not under or level <= under:
-                under = level if level > 1 and _UNDER.fullmatch(_NUMBERING.sub("", line.strip())) else 0
+                under = level if level > 1 and _UNDER.fullmatch(NUMBERING.sub("", line.strip())) else 0
             listed, comment, said = level == _BOLD and _denies_list(line), False, ""
             continue
         indented = line[:1] in (" ", "\t")
         comment = bool(_COMMENT.match(line)) or (comment and (indented or not line))
         if line.strip():  # a line right behind one of an item goes on with it
-            listed = listed and (indented or bool(before) or _ITEM.match(line) is not None)
+            listed = listed and (indented or bool(before) or ITEM.match(line) is not None)
             said = f"{said} {line.strip()}"[-_LONGEST:] if before else line.strip()[-_LONGEST:]
         within = bool(under or listed or comment)
         if within or (_SHOWN_WRONG.match(line) and not fenced):
             yield start, at
-        if line.strip() and not (within or fenced or _CODE.match(line)):
+        if line.strip() and not (within or fenced or CODE.match(line)):
             listed = _denies_list(said)
         before = line.strip()
 
@@ -136,11 +167,11 @@ def _denies_list(said: str) -> bool:
     plain = _ASIDE.sub("", said).rstrip(" *_")
     if not plain.endswith((":", "：")):
         return False
-    last = _SENTENCE.sub("", plain[:-1])
+    last = SENTENCE.sub("", plain[:-1])
     return _DENIES.fullmatch(last.strip(" *_—–-")) is not None
 
 
-def _level(lines: list[str], number: int) -> int:
+def level_of(lines: list[str], number: int) -> int:
     """How deep a heading is in this line, from 1; 0 for none."""
     line = lines[number].strip()
     match = _HEADING.fullmatch(line[:400])

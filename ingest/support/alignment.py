@@ -61,11 +61,11 @@ def align(text: str, start: int, end: int, source: SourceText) -> Alignment:
     wanted = tuple(first.values())
     found = [source.find(token) for token in wanted]
     _spell_out(words, wanted, found, source)
-    best = _best(wanted, found, source)
+    best = _best(words, wanted, found, source)
     if best is None:
         absent = tuple(token for token in wanted if not source.titles(token))
         return Alignment(words, wanted, None, absent, absent, {})
-    at, span, place = best
+    at, span, place, holds = best
     has = {key for token in place for key in (*token.keys, *token.parts)}
     other_spans = _find_durations(words, wanted, found, place)
     _find_single(words, wanted, found, place)
@@ -79,6 +79,7 @@ def align(text: str, start: int, end: int, source: SourceText) -> Alignment:
     absent = tuple(token for token, keys in zip(wanted, found, strict=True) if token in missing and not keys)
     measures = _measures(words, wanted, found, missing, place, source)
     measures |= qualified(text, words, place, source.text)
+    measures["framed"] = max(measures["framed"], float(not holds))
     if measures["here"] > HALF:
         measures |= binding(text, words, source.text, place)
         measures |= beside_other_acts(text, words, source.text, place)
@@ -189,9 +190,13 @@ def _spell_out(
 
 
 def _best(
-    wanted: Sequence[Token], found: Sequence[tuple[tuple[str, float], ...]], source: SourceText
-) -> tuple[int, tuple[int, int], tuple[Token, ...]] | None:
-    """The sentence or two in a row that have most of the words: the first, their span, and their words."""
+    words: Sequence[Token],
+    wanted: Sequence[Token],
+    found: Sequence[tuple[tuple[str, float], ...]],
+    source: SourceText,
+) -> tuple[int, tuple[int, int], tuple[Token, ...], bool] | None:
+    """The sentence or two in a row that have most of the words: the first, their span, their words, and whether they
+    hold by themselves."""
     count = len(source.spans)
     ranks: dict[int, float] = {}
     for token, keys in zip(wanted, found, strict=True):
@@ -205,7 +210,7 @@ def _best(
     near = sorted(ranks, key=lambda at: (-ranks[at], at))[:NEAREST]
     windows = {(at, at) for at in near} | {(at, at + 1) for at in near if at + 1 < count}
     windows |= {(at - 1, at) for at in near if at}
-    best: tuple[float, int, int, int] | None = None
+    best: tuple[float, bool, int, int, int] | None = None
     titled = [source.titles(token) for token in wanted]
     for first, last in windows:
         has, headed = source.said(first) | source.said(last), source.headed(first)
@@ -215,12 +220,13 @@ def _best(
             if not share and (everywhere or not headed.isdisjoint(token.keys)):
                 share = _TITLED
             worth += (_COUNTED if token.number else 1) * token.weight * share
-        rank = (round(worth, 6), first - last, -first, -last)
+        holds = not source.framed or all(source.holds(at, words) for at in range(first, last + 1))
+        rank = (round(worth, 6), holds, first - last, -first, -last)
         best = rank if best is None or rank > best else best
     if best is None:
         return None
-    first, last = -best[2], -best[3]
-    return first, (source.spans[first][0], source.spans[last][1]), source.within(first, last)
+    first, last = -best[3], -best[4]
+    return first, (source.spans[first][0], source.spans[last][1]), source.within(first, last), best[1]
 
 
 def _measures(  # noqa: PLR0917  (what was found of a statement, all of it)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from operator import itemgetter
 
 from vouchgate.ingest.language.asserted import without_unsaid
+from vouchgate.ingest.language.frames import frames
 from vouchgate.ingest.language.sentences import sentences, without_questions
 from vouchgate.ingest.language.terms import Kind, words_of
 from vouchgate.ingest.support.tokens import LISTS, Token, abbreviations, shown_of, token_of, tokens_of
@@ -31,9 +32,11 @@ class SourceText:
     """
 
     def __init__(self, text: str, title: str = "", given: str = "") -> None:
+        whole = text
         title = title if _TOPIC_ASKED.match(title) else without_questions(title)
         self.text = text = without_questions(without_unsaid(text))
         self.spans = sentences(text)
+        self._frames = frames(whole, self.spans)
         self.words = tuple(words_of(text))
         self.titled = frozenset(
             key for token in tokens_of(f"{title}\n{given}") for key in (*token.keys, *token.parts)
@@ -141,6 +144,27 @@ class SourceText:
             if any(sentence in self.sentences_with(key) for key in token.keys):
                 return True
         return False
+
+    @cached_property
+    def framed(self) -> Mapping[int, Sequence[tuple[frozenset[str], frozenset[str]]]]:
+        """The sentences that do not hold by themselves, each with what a claim on it says too: one of the keys, or one
+        of the words, for each frame."""
+        found: dict[int, list[tuple[frozenset[str], frozenset[str]]]] = {}
+        for start, end, (said, also) in self._frames:
+            tokens = tokens_of(said)
+            keys = frozenset(key for token in tokens if token.content for key in (*token.keys, *token.parts))
+            first = bisect_right(self.spans, start, key=itemgetter(1))
+            for at in range(first, bisect_left(self.spans, end, key=itemgetter(0))):
+                found.setdefault(at, []).append((keys, also))
+        return found
+
+    def holds(self, at: int, words: Iterable[Token]) -> bool:
+        """Whether a sentence holds by itself, or under what the words of a claim say too."""
+        if (asked := self.framed.get(at)) is None:
+            return True
+        own, words = self.said(at) | self.titled, tuple(words)
+        keys, lows = {key for token in words for key in token.keys}, {token.low for token in words}
+        return all(not (keys.isdisjoint(said - own) and lows.isdisjoint(also)) for said, also in asked)
 
     def headed(self, at: int) -> frozenset[str]:
         """The keys of the words in the headings that a sentence stands under, and in the head of its table."""
