@@ -16,6 +16,7 @@ from vouchgate.ingest.contradictions.lists import LISTS as OPPOSITES
 from vouchgate.ingest.contradictions.lists import root_of
 from vouchgate.ingest.support.clauses.binding import binding
 from vouchgate.ingest.support.clauses.elsewhere import beside_other_acts
+from vouchgate.ingest.support.clauses.governed import governed
 from vouchgate.ingest.support.clauses.instead import Compared, added, left_out, replaced, set_otherwise
 from vouchgate.ingest.support.clauses.relations import unrelated
 from vouchgate.ingest.support.clauses.roles import exchanged, swapped
@@ -90,6 +91,7 @@ def align(text: str, start: int, end: int, source: SourceText) -> Alignment:
         measures["turned"] = float(says_as_much(wanted, missing) and not again)
     numbered = any(token.number for token in wanted)
     measures["stray"] = float(numbered and _stray(words, wanted, found, _sentences(source, at, span[1])))
+    measures["governed"] = float(governed(words, place))
     measures["bystander"] = float(bystander(words, place, source.text))
     measures["unrelated"] = float(unrelated(words, place))
     measures["other_sign"] = float(other_sign(text, words, source.text, place))

@@ -52,6 +52,7 @@ VETOES: Mapping[str, str] = {
     "former": "former",
     "reported": "reported",
     "framed": "framed",
+    "governed": "governed",
     "swapped": "roles",
     "exchanged": "exchanged",
     "crossed": "crossed",

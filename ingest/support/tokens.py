@@ -146,6 +146,7 @@ class Lists:
     once: frozenset[str]  # behind which "used to" tells what was so
     former: frozenset[str]
     reported: frozenset[str]
+    governing: Mapping[str, frozenset[str]]  # what rules an act, each with the forms of it that it rules
     telling: frozenset[str]  # keys of what may be said of a clause and changes nothing: decided, known, true
     opening: frozenset[str]  # of a clause behind "that", where it does not tell which thing is meant
     articles: frozenset[str]
@@ -220,6 +221,11 @@ def _load() -> Lists:
         once=frozenset(raw["once"]),
         former=frozenset(raw["former"]),
         reported=frozenset(raw["reported"]),
+        governing={
+            word: frozenset(form for form, words in raw["governing"].items() if word in words)
+            for words in raw["governing"].values()
+            for word in words
+        },
         telling=frozenset(map(term_key, raw["telling"])),
         opening=frozenset(raw["opening"]),
         articles=frozenset(raw["articles"]),

@@ -1,0 +1,56 @@
+"""A word of the place that rules the act of a statement and is not in it: who "plans to sell" does not sell yet.
+
+Between two words that a statement has side by side, or before its first, the place may have a word that makes of what
+is done a plan, an attempt, a permission or somebody's wish, or says that it is done seldom (ADR-0086).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from vouchgate.ingest.support.tokens import LISTS, Token
+
+_NEAR = 4  # words of the place from the one that rules to the act
+_AS_IT_STANDS = ("adverbs", "clauses", "modals")
+_OF_ALL = ("adverbs", "clauses")  # what may stand before the subject, too
+
+
+def governed(words: Sequence[Token], place: Sequence[Token]) -> bool:
+    """Whether the place says of an act of the statement what that leaves out. Linear in both."""
+    if not any(token.low in LISTS.governing for token in place):
+        return False
+    ours = [token for token in words if token.content]
+    said = {token.low for token in words}.union(*(token.keys for token in words))
+    before: dict[str, set[str]] = {key: set() for token in ours for key in token.keys}
+    for one, two in pairwise(ours):
+        for key in two.keys:
+            before[key].update(one.keys)
+    opens = ours[0].keys if ours else ()
+    seen: set[str] = set()
+    for at, token in enumerate(place):
+        forms = LISTS.governing.get(token.low, frozenset())
+        told = (
+            bool(at) and "modals" in forms and place[at - 1].low == "you"
+        )  # a rule: "you will wear a helmet"
+        if forms and not told and said.isdisjoint((token.low, *token.keys)):
+            act = _act(forms, place[at + 1 : at + 1 + _NEAR])
+            opened = not forms.isdisjoint(_OF_ALL)
+            if act is not None and any(
+                not seen.isdisjoint(before.get(key, ())) or (opened and key in opens) for key in act.keys
+            ):
+                return True
+        seen.update(token.keys)
+    return False
+
+
+def _act(forms: frozenset[str], behind: Sequence[Token]) -> Token | None:
+    """What such a word rules, of the words behind it: "plans to sell", "stopped selling"."""
+    first = next(iter(behind), None)
+    fits = (
+        not forms.isdisjoint(_AS_IT_STANDS)
+        or ("infinitives" in forms and any(token.low == "to" for token in behind[:2]))
+        or ("participles" in forms and first is not None and first.low.endswith("ing"))
+    )
+    acts = (token for token in behind if token.content and token.low not in LISTS.governing)
+    return next(acts, None) if fits else None

@@ -1,0 +1,59 @@
+"""What the place says of an act, and a statement leaves out: that it is planned, tried, allowed, rare or doubted."""
+
+from __future__ import annotations
+
+import pytest
+
+from vouchgate.ingest.claims.source import Stance
+from vouchgate.ingest.support.source_text import SourceText
+from vouchgate.ingest.support.stance import stances
+
+CLAIM = "The bakery bakes rye bread at night."
+PAGE = "# The square\n\nThere is a fountain.\n\n{}\n\nThe square belongs to the town.\n"
+
+
+def stance(claim: str, sentence: str) -> Stance:
+    (held,) = stances(claim, SourceText(PAGE.format(sentence)))
+    return held.stance
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "The bakery will bake rye bread at night.",
+        "The bakery should bake rye bread at night.",
+        "The bakery plans to bake rye bread at night.",
+        "The bakery is going to bake rye bread at night.",
+        "The bakery was asked not to bake rye bread at night.",
+        "The bakery is forbidden to bake rye bread at night.",
+        "The bakery tried to bake rye bread at night.",
+        "The bakery is said to bake rye bread at night.",
+        "The bakery stopped baking rye bread at night.",
+        "The bakery considers baking rye bread at night.",
+        "The bakery rarely bakes rye bread at night.",
+        "Reportedly the bakery bakes rye bread at night.",
+        "Ada doubts that the bakery bakes rye bread at night.",
+        "We propose that the bakery bakes rye bread at night.",
+        "Unless it is full, the bakery bakes rye bread at night.",
+    ],
+)
+def test_what_rules_the_act_is_no_part_of_it(sentence: str) -> None:
+    assert stance(CLAIM, sentence) is not Stance.STATES
+
+
+@pytest.mark.parametrize(
+    ("claim", "sentence"),
+    [
+        (CLAIM, "The bakery bakes rye bread at night."),
+        (CLAIM, "The bakery bakes rye bread at night, and plans to open on Sundays."),
+        (CLAIM, "The bakery, which was asked to move, bakes rye bread at night."),
+        (CLAIM, "The bakery decided to bake rye bread at night."),
+        (CLAIM, "The bakery is able to bake rye bread at night."),
+        ("The bakery will bake rye bread at night.", "The bakery will bake rye bread at night."),
+        ("The bakery plans to bake rye bread at night.", "The bakery planned to bake rye bread at night."),
+        ("New bakers do not carry keys.", "New bakers: you will not carry keys."),
+        ("The town plans a bakery.", "The town plans a bakery."),
+    ],
+)
+def test_what_rules_something_else_or_is_said_keeps_nothing_back(claim: str, sentence: str) -> None:
+    assert stance(claim, sentence) is Stance.STATES
