@@ -52,6 +52,8 @@ TURNED = {
     "passed over": " The source prefers something else to it.",
     "bystander": _OF_ANOTHER,
     "relation": " The source does not set the two beside each other so.",
+    "under": " The source has it under a heading, a condition or a label that the claim leaves out.",
+    "governed": " The source says of it that it is planned, tried, allowed, rare or doubted.",
     "former": " The source says that it was so once.",
     "standing": " What it cites does not say so of its own standing.",
     "reported": " The source only tells that somebody says so.",

@@ -80,7 +80,7 @@ def align(text: str, start: int, end: int, source: SourceText) -> Alignment:
     absent = tuple(token for token, keys in zip(wanted, found, strict=True) if token in missing and not keys)
     measures = _measures(words, wanted, found, missing, place, source)
     measures |= qualified(text, words, place, source.text)
-    measures["framed"] = max(measures["framed"], float(not holds))
+    measures["under"] = float(not holds)
     if measures["here"] > HALF:
         measures |= binding(text, words, source.text, place)
         measures |= beside_other_acts(text, words, source.text, place)
@@ -91,7 +91,7 @@ def align(text: str, start: int, end: int, source: SourceText) -> Alignment:
         measures["turned"] = float(says_as_much(wanted, missing) and not again)
     numbered = any(token.number for token in wanted)
     measures["stray"] = float(numbered and _stray(words, wanted, found, _sentences(source, at, span[1])))
-    measures["governed"] = float(governed(words, place))
+    measures |= governed(words, place)
     measures["bystander"] = float(bystander(words, place, source.text))
     measures["unrelated"] = float(unrelated(words, place))
     measures["other_sign"] = float(other_sign(text, words, source.text, place))

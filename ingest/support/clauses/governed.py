@@ -13,13 +13,16 @@ from vouchgate.ingest.support.tokens import LISTS, Token
 
 _NEAR = 4  # words of the place from the one that rules to the act
 _AS_IT_STANDS = ("adverbs", "clauses", "modals")
+_DECIDING = ("we", "you")  # "we will use Redis" is how records decide, and "you will wear a helmet" is a rule
 _OF_ALL = ("adverbs", "clauses")  # what may stand before the subject, too
 
 
-def governed(words: Sequence[Token], place: Sequence[Token]) -> bool:
-    """Whether the place says of an act of the statement what that leaves out. Linear in both."""
+def governed(words: Sequence[Token], place: Sequence[Token]) -> dict[str, float]:
+    """Whether the place says of an act of the statement what that leaves out: by a modal ("will"), which may as well be
+    how it is decided (`intended`), or by another word (`governed`). Linear in both."""
+    found = {"intended": 0.0, "governed": 0.0}
     if not any(token.low in LISTS.governing for token in place):
-        return False
+        return found
     ours = [token for token in words if token.content]
     said = {token.low for token in words}.union(*(token.keys for token in words))
     before: dict[str, set[str]] = {key: set() for token in ours for key in token.keys}
@@ -30,18 +33,16 @@ def governed(words: Sequence[Token], place: Sequence[Token]) -> bool:
     seen: set[str] = set()
     for at, token in enumerate(place):
         forms = LISTS.governing.get(token.low, frozenset())
-        told = (
-            bool(at) and "modals" in forms and place[at - 1].low == "you"
-        )  # a rule: "you will wear a helmet"
+        told = bool(at) and "modals" in forms and place[at - 1].low in _DECIDING
         if forms and not told and said.isdisjoint((token.low, *token.keys)):
             act = _act(forms, place[at + 1 : at + 1 + _NEAR])
             opened = not forms.isdisjoint(_OF_ALL)
             if act is not None and any(
                 not seen.isdisjoint(before.get(key, ())) or (opened and key in opens) for key in act.keys
             ):
-                return True
+                found["intended" if "modals" in forms else "governed"] = 1.0
         seen.update(token.keys)
-    return False
+    return found
 
 
 def _act(forms: frozenset[str], behind: Sequence[Token]) -> Token | None:

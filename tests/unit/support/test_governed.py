@@ -52,6 +52,7 @@ def test_what_rules_the_act_is_no_part_of_it(sentence: str) -> None:
         ("The bakery will bake rye bread at night.", "The bakery will bake rye bread at night."),
         ("The bakery plans to bake rye bread at night.", "The bakery planned to bake rye bread at night."),
         ("New bakers do not carry keys.", "New bakers: you will not carry keys."),
+        ("We bake rye bread at night.", "We will bake rye bread at night."),
         ("The town plans a bakery.", "The town plans a bakery."),
     ],
 )
