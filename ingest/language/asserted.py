@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 # An HTML element that is struck out or hidden, or a comment.
 _UNSEEN = re.compile(
@@ -58,7 +59,7 @@ _DENIES = re.compile(
     re.IGNORECASE,
 )
 CODE = re.compile(r"\s*(?:if|elif|while|except|def|class|for|case|return|assert|switch|lambda)\b|.*[=(){}<>]")
-SENTENCE = re.compile(r".*[.!?]\s", re.DOTALL)
+_SENTENCE = re.compile(r".*[.!?]\s", re.DOTALL)
 # What a line begins with that shows how it is not to be.
 _SHOWN_WRONG = re.compile(
     r"[ \t]*(?:(?:[-*+•]|\d{1,3}[.)])[ \t]+)?[*_]{0,3}"
@@ -67,8 +68,18 @@ _SHOWN_WRONG = re.compile(
 )
 _ASIDE = re.compile(r"\([^()]{0,200}\)")
 _BOLD = 7  # the depth of a line in bold
-FENCE = re.compile(r" {0,3}(?:`{3}|~{3})")
+_FENCE = re.compile(r" {0,3}(?:`{3}|~{3})")
 _LONGEST = 120  # characters of what leads to a list
+
+
+class Line(NamedTuple):
+    """A line of a text, of which it is `text[start:end]` with its end."""
+
+    start: int
+    end: int
+    shown: str  # without its end
+    level: int  # of a heading, from 1; 0 for any other line
+    fenced: bool  # of a block of code, with the lines around it
 
 
 def without_unsaid(text: str) -> str:
@@ -123,7 +134,8 @@ def _closed(text: str, at: int, name: str, *, nested: bool) -> int:
     """Where an element ends of which the first tag ends at `at`, or a comment, which has no name: behind the last tag
     that ends one, where they do not match; 0 where none does."""
     if not name:
-        return text.find("-->", at) + 3 if text.find("-->", at) >= 0 else 0
+        end = text.find("-->", at)
+        return end + 3 if end >= 0 else 0
     depth, end = 1, 0
     for tag in re.compile(rf"<(/?){name}(?:\s[^<>]{{0,500}})?>", re.IGNORECASE).finditer(text, at):
         if tag[1]:
@@ -138,14 +150,10 @@ def _closed(text: str, at: int, name: str, *, nested: bool) -> int:
 def _denied(text: str) -> Iterator[tuple[int, int]]:
     """The lines under a heading of things not done, behind a lead-in that denies, of comments, and those that show how
     it is not to be."""
-    under, listed, comment, fenced, at = 0, False, False, False, 0
-    lines, said, before = text.splitlines(keepends=True), "", ""
-    for number, whole in enumerate(lines):
-        line, start = whole.rstrip("\r\n"), at
-        at += len(whole)
-        fence = FENCE.match(line) is not None
-        fenced = fenced is not fence
-        if not (fenced or fence) and (level := level_of(lines, number)):
+    under, listed, comment = 0, False, False
+    said, before = "", ""
+    for start, end, line, level, fenced in lines_of(text):
+        if level:
             if not under or level <= under:
                 under = level if level > 1 and _UNDER.fullmatch(NUMBERING.sub("", line.strip())) else 0
             listed, comment, said = level == _BOLD and _denies_list(line), False, ""
@@ -157,21 +165,35 @@ def _denied(text: str) -> Iterator[tuple[int, int]]:
             said = f"{said} {line.strip()}"[-_LONGEST:] if before else line.strip()[-_LONGEST:]
         within = bool(under or listed or comment)
         if within or (_SHOWN_WRONG.match(line) and not fenced):
-            yield start, at
+            yield start, end
         if line.strip() and not (within or fenced or CODE.match(line)):
             listed = _denies_list(said)
         before = line.strip()
 
 
 def _denies_list(said: str) -> bool:
-    plain = _ASIDE.sub("", said).rstrip(" *_")
-    if not plain.endswith((":", "：")):
-        return False
-    last = SENTENCE.sub("", plain[:-1])
-    return _DENIES.fullmatch(last.strip(" *_—–-")) is not None
+    return _DENIES.fullmatch(lead_in(_ASIDE.sub("", said))) is not None
 
 
-def level_of(lines: list[str], number: int) -> int:
+def lead_in(said: str) -> str:
+    """The last sentence of what stands before a list, without its colon; empty when that is not how it ends."""
+    plain = said.rstrip(" *_")
+    return _SENTENCE.sub("", plain[:-1]).strip(" *_—–-") if plain.endswith((":", "：")) else ""
+
+
+def lines_of(text: str) -> Iterator[Line]:
+    """The lines of a text in order."""
+    lines, at, fenced = text.splitlines(keepends=True), 0, False
+    for number, whole in enumerate(lines):
+        line = whole.rstrip("\r\n")
+        fence = _FENCE.match(line) is not None
+        within = fenced or fence
+        fenced = fenced is not fence
+        yield Line(at, at + len(whole), line, 0 if within else _level(lines, number), within)
+        at += len(whole)
+
+
+def _level(lines: list[str], number: int) -> int:
     """How deep a heading is in this line, from 1; 0 for none."""
     line = lines[number].strip()
     match = _HEADING.fullmatch(line[:400])

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from vouchgate.ingest.data import read_data
-from vouchgate.ingest.language.asserted import CODE, FENCE, ITEM, NUMBERING, SENTENCE, level_of
+from vouchgate.ingest.language.asserted import CODE, ITEM, NUMBERING, Line, lead_in, lines_of
 
 
 class Framing(NamedTuple):
@@ -31,42 +31,33 @@ class Frame(NamedTuple):
     framing: Framing
 
 
-class _Line(NamedTuple):
-    start: int
-    end: int
-    text: str
-    level: int  # of a heading
-    fenced: bool  # of a block of code, with the lines around it
-
-
 _DATA = read_data("language.toml")["frames"]
 _NONE = frozenset[str]()
 _PAST = frozenset(_DATA["past"]["words"])
 _PLAN = frozenset(_DATA["plan"]["words"])
 
 
-def _any(patterns: Sequence[str]) -> re.Pattern[str]:
-    return re.compile("|".join(f"(?:{each})" for each in patterns) or r"(?!)", re.IGNORECASE)
+def _either(patterns: Sequence[str]) -> str:
+    return "|".join(f"(?:{each})" for each in patterns) or r"(?!)"
 
 
 def _kinds(*forms: str) -> Sequence[tuple[re.Pattern[str], frozenset[str]]]:
     kinds = [_DATA[name] for name in ("plan", "past", "wrong")]
     return [
-        (_any([each for form in forms for each in kind[form]]), frozenset(kind["words"])) for kind in kinds
+        (
+            re.compile(_either([each for form in forms for each in kind[form]]), re.IGNORECASE),
+            frozenset(kind["words"]),
+        )
+        for kind in kinds
     ]
 
 
-_HEADINGS, _LABELS, _CELLS, _TAGS = (
-    _kinds("headings"),
-    _kinds("labels"),
-    _kinds("cells"),
-    _kinds("labels", "cells"),
-)
+_HEADINGS, _LABELS, _CELLS = _kinds("headings"), _kinds("labels"), _kinds("cells")
+_TAGS = _kinds("labels", "cells")
 _LEADS = re.compile(
-    rf"^(?:{_any(_DATA['leads']['first']).pattern})\b|\b(?:{_any(_DATA['leads']['within']).pattern})\b",
-    re.IGNORECASE,
+    rf"^(?:{_either(_DATA['leads']['first'])})\b|\b(?:{_either(_DATA['leads']['within'])})\b", re.IGNORECASE
 )
-_LEADS_TO_CODE = re.compile(rf"\b(?:{_any(_DATA['leads']['code']).pattern})\b", re.IGNORECASE)
+_LEADS_TO_CODE = re.compile(rf"\b(?:{_either(_DATA['leads']['code'])})\b", re.IGNORECASE)
 _LABEL = re.compile(r"[*_]{0,3}([A-Za-z][\w' -]{1,30})[*_]{0,3}[ \t]?[:：][*_]{0,3}(?=\s|$)")
 _QUOTE = re.compile(r"(?:[ \t]{0,3}>)+[ \t]?")
 _MARK = re.compile(r"[ \t]*(?:[-*+•]|\d{1,3}[.)]|[a-z][.)])[ \t]+")
@@ -106,7 +97,7 @@ _LONGEST_CELL = 40  # characters
 
 def frames(text: str, spans: Sequence[tuple[int, int]]) -> list[Frame]:
     """The frames of a text, of which `spans` are the sentences, in the order in which they begin. Linear."""
-    lines = list(_lines(text))
+    lines = list(lines_of(text))
     return sorted(
         (
             *_of_page(text),
@@ -116,17 +107,6 @@ def frames(text: str, spans: Sequence[tuple[int, int]]) -> list[Frame]:
             *_of_sentences(text, spans),
         )
     )
-
-
-def _lines(text: str) -> Iterator[_Line]:
-    lines, at, fenced = text.splitlines(keepends=True), 0, False
-    for number, whole in enumerate(lines):
-        line = whole.rstrip("\r\n")
-        fence = FENCE.match(line) is not None
-        within = fenced or fence
-        fenced = fenced is not fence
-        yield _Line(at, at + len(whole), line, 0 if within else level_of(lines, number), within)
-        at += len(whole)
 
 
 def _of_page(text: str) -> Iterator[Frame]:
@@ -139,7 +119,7 @@ def _framing(text: str, kinds: Sequence[tuple[re.Pattern[str], frozenset[str]]])
     return next((Framing(text, also) for pattern, also in kinds if pattern.fullmatch(text)), None)
 
 
-def _under_headings(lines: Sequence[_Line]) -> Iterator[Frame]:
+def _under_headings(lines: Sequence[Line]) -> Iterator[Frame]:
     under: tuple[int, int, Framing] | None = None
     for line in lines:
         if not line.level:
@@ -147,18 +127,18 @@ def _under_headings(lines: Sequence[_Line]) -> Iterator[Frame]:
         if under is not None and line.level <= under[0]:
             yield Frame(under[1], line.start, under[2])
             under = None
-        if under is None and (framing := _framing(NUMBERING.sub("", line.text.strip()), _HEADINGS)):
+        if under is None and (framing := _framing(NUMBERING.sub("", line.shown.strip()), _HEADINGS)):
             under = (line.level, line.end, framing)
     if under is not None:
         yield Frame(under[1], lines[-1].end, under[2])
 
 
-def _within_lines(lines: Sequence[_Line]) -> Iterator[Frame]:
+def _within_lines(lines: Sequence[Line]) -> Iterator[Frame]:
     """What a label, an empty box, or a cell of a row frames: up to the next of these, or the end of the paragraph."""
     framing: Framing | None = None
     table, before = False, ""
     for line in lines:
-        shown = _unquoted(line.text)
+        shown = _unquoted(line.shown)
         plain = shown[mark.end() :] if (mark := _MARK.match(shown)) else shown
         named = _LABEL.match(plain)
         if not shown.strip() or line.level or line.fenced:
@@ -184,33 +164,30 @@ def _unquoted(line: str) -> str:
     return line[mark.end() :] if (mark := _QUOTE.match(line)) else line
 
 
-def _behind_leads(lines: Sequence[_Line]) -> Iterator[Frame]:
+def _behind_leads(lines: Sequence[Line]) -> Iterator[Frame]:
     """What a lead-in frames: the list, quotation or code right behind it."""
     lead: Framing | None = None
     of_code = before = False
     said = ""
     for line in lines:
-        shown = _unquoted(line.text).strip()
+        shown = _unquoted(line.shown).strip()
         if not shown:
             before = False
             continue
-        listed = line.fenced or before or line.text[0] in " \t>" or ITEM.match(line.text) is not None
+        listed = line.fenced or before or line.shown[0] in " \t>" or ITEM.match(line.shown) is not None
         if line.level or not listed:
             lead = None
         if lead is not None and (of_code or not line.fenced):
             yield Frame(line.start, line.end, lead)
         said = f"{said} {shown}"[-_LONGEST:] if before else shown[-_LONGEST:]
-        if lead is None and (line.level or not (line.fenced or CODE.match(line.text))):
+        if lead is None and (line.level or not (line.fenced or CODE.match(line.shown))):
             lead, of_code = _led(said)
         before = not line.level
 
 
 def _led(said: str) -> tuple[Framing | None, bool]:
     """What a lead-in says of what stands behind it, if anything; and whether it says that of code, too."""
-    plain = said.rstrip(" *_")
-    if not plain.endswith((":", "：")):
-        return None, False
-    last = SENTENCE.sub("", plain[:-1]).strip(" *_—–-")
+    last = lead_in(said)
     of_code = _LEADS_TO_CODE.search(last) is not None
     return (Framing(last, _NONE) if of_code or _LEADS.search(last) else None), of_code
 
