@@ -14,7 +14,7 @@ from vouchgate.ingest.parts import parts_of
 
 # Those of the files in `kinds/`; no two accept the same string as a whole.
 BUILT_IN: tuple[CitationKind, ...] = tuple(parts_of(kinds, "KIND"))
-_MAY_CITE = re.compile(r"[0-9/(]|symbol:")  # every type has one of these
+_MAY_CITE = re.compile(r"[0-9/(]|symbol:|\.[a-z]")  # every type has one of these
 _FIRST = re.compile(r"[A-Za-z]{2,8}(?=[^A-Za-z])")
 _MASK = "\0"  # stands for a character of a URL: neither a letter nor a space to the rules
 

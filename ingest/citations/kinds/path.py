@@ -3,7 +3,8 @@ commit (`src/auth.py@4e5d6c7a`).
 
 In running text a path has a slash and an ending of files that people keep in repositories, so that "and/or", "TCP/IP",
 1/2 and 2024/01/03 are none, nor are globs, addresses without a scheme, and files outside of a repository. Of the files
-at the top those are cited whose names say that they are there, in brackets: "(README.md)", "(see pyproject.toml)".
+at the top those are cited whose names say that they are there, in brackets or where it is said that they say it:
+"(README.md)", "(see pyproject.toml)", "according to README.md", "README.md says".
 """
 
 import re
@@ -36,13 +37,26 @@ _RUNNING = re.compile(
     rf"{_AFTER}"
 )
 # In capitals, or what a tool looks for at the top. "Update README.md" speaks of the file, and does not cite it.
-_TOP = (
-    r"(?P<path>[A-Z][A-Z_-]{2,30}\.(?:adoc|md|rst|txt)|Cargo\.toml|Dockerfile|LICENSE|Makefile|compose\.ya?ml|docker-compose\.ya?ml"
-    r"|go\.mod|package\.json|pyproject\.toml|setup\.(?:cfg|py)|tox\.ini)"
+_DOTTED = (
+    r"[A-Z][A-Z_-]{2,30}\.(?:adoc|md|rst|txt)|Cargo\.toml|compose\.ya?ml|docker-compose\.ya?ml|go\.mod|package\.json|pyproject\.toml"
+    r"|setup\.(?:cfg|py)|tox\.ini"
 )
+_ENDINGS_AT_TOP = ("adoc", "md", "rst", "txt", "toml", "yml", "yaml", "mod", "json", "cfg", "py", "ini")
+_TOP = rf"(?P<path>{_DOTTED}|Dockerfile|LICENSE|Makefile)"
 _CITED = re.compile(
     rf"\((?:(?:see|per|from|in|cf\.) )?`?(?P<whole>{_TOP}{_AFTER})(?=(?:#[A-Za-z][\w-]{{0,100}})?`?[),;])"
 )
+# "According to README.md", "README.md says" and "README.md: …"; of these the ending tells that a file is meant.
+_SAID_IN = re.compile(
+    rf"\b(?i:according to|as per|per|see|cf\.|sources?:) (?:the )?`?(?P<whole>(?P<path>{_DOTTED}){_AFTER})"
+    r"(?![\w/-]|\.\w)"
+)
+_SAYS = re.compile(
+    rf"(?<![\w/.-])(?P<whole>(?P<path>{_DOTTED}){_AFTER})`?"
+    r" (?:says|states|lists|notes|tells|documents|describes|explains|specifies|records|shows|requires|mentions"
+    r"|gives|defines)\b"
+)
+_BEFORE_COLON = re.compile(rf"(?:(?<![^\n])|(?<=[.!?] ))`?(?P<whole>(?P<path>{_DOTTED}){_AFTER})`?:\s")
 _AT_TOP = re.compile(rf"{_TOP}{_AFTER}")
 # One that is given as what it is may be any file, also one at the top.
 _NAME = re.compile(r"[^/]*[\w/]\.\w.*|.*/.*|[A-Z][a-z]*file|[A-Z]{4,20}", re.DOTALL)
@@ -110,9 +124,12 @@ def _find(text: str) -> Iterator[FoundCitation]:
         key = _key(match) if _reads_as_path(match["path"]) else None
         if key is not None:
             yield FoundCitation(match.start(), match.end(), key)
-    for match in _CITED.finditer(text):
-        if (key := _key(match)) is not None:
-            yield FoundCitation(*match.span("whole"), key)
+    found: set[int] = set()
+    for form in (_CITED, _SAID_IN, _SAYS, _BEFORE_COLON):
+        for match in form.finditer(text):
+            if (key := _key(match)) is not None and match.start("whole") not in found:
+                found.add(match.start("whole"))
+                yield FoundCitation(*match.span("whole"), key)
 
 
 def _whole(value: str) -> str | None:
@@ -130,7 +147,22 @@ def _bare(value: str) -> str | None:
 KIND = CitationKind(
     name=CitationType.PATH,
     label="file",
-    needles=("/", "("),
+    needles=(
+        "/",
+        "(",
+        ".md",
+        ".rst",
+        ".txt",
+        ".adoc",
+        ".toml",
+        ".yml",
+        ".yaml",
+        ".mod",
+        ".json",
+        ".cfg",
+        ".py",
+        ".ini",
+    ),
     find=_find,
     whole=_whole,
     bare=_bare,

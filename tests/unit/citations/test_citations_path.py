@@ -41,6 +41,11 @@ def paths(text: str) -> list[tuple[str, str]]:
         ("[limits](README.md#limits) of files", "README.md", "README.md"),
         ("Python 3.11 (pyproject.toml, the first table)", "pyproject.toml", "pyproject.toml"),
         ("one target (Makefile:3; also said there)", "Makefile:3", "Makefile#L3-L3"),
+        ("According to README.md, it is a pilot.", "README.md", "README.md"),
+        ("It went in May. Source: `CHANGELOG.md`", "CHANGELOG.md", "CHANGELOG.md"),
+        ("See pyproject.toml:12.", "pyproject.toml:12", "pyproject.toml#L12-L12"),
+        ("CHANGELOG.md says that it went.", "CHANGELOG.md", "CHANGELOG.md"),
+        ("It is so. `README.md`: it is a pilot.", "README.md", "README.md"),
     ],
 )
 def test_a_path(text: str, value: str, key: str) -> None:
@@ -65,6 +70,7 @@ def test_a_path(text: str, value: str, key: str) -> None:
         "retry.py:42, main.go and Makefile:3",
         "Update README.md and [README.md](https://example.com/x) (and CHANGELOG.md), (retry.py) (REDIS) (Readme.md)",
         "README.md (the first), (README.md.bak), (SETUP.py), (README.md/x) and f(LICENSE_KEY)",
+        "edit README.md: a typo, README.md is long, as in README.md, see README.md.bak, per Vue.js",
         "docs/guide.md#123",
         "10.1145/3292500.js",
         "src/retry",
