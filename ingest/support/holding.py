@@ -93,7 +93,7 @@ def hold_again(
     near = tuple(stretches(ready.text, found.quoted, quotations, found.citation.key))
     said = said_by(claim)
     held = held_against(said, again, ready, found.excerpt, texts, near)
-    return _with_standing(claim, said, found, held)
+    return _with_standing(claim, said, again, held)
 
 
 def _with_standing(

@@ -62,6 +62,11 @@ _SEPARATOR = re.compile(r"[\s|:+=-]{3,400}")
 # What a title says in brackets of the record, and what its head says of it in a sentence.
 _MARK = re.compile(r"^[\W\d]{0,12}[\[(]([^\[\]()]{4,60})[\])]|[\[(]([^\[\]()]{4,60})[\])]\W{0,8}$")
 _BOLD_LINE = re.compile(r"[*_]{2}([^*_\n:]{4,80})[*_]{2}\W*")
+# "**Rejected**, 2023-04-04." below a title.
+_DATED_LINE = re.compile(
+    r"[\W_]{0,4}([A-Za-z][A-Za-z ]{3,30}?)[*_]{0,2}[\s,.:;(–—-]{1,4}(?:(?:on|since|as of|in)\s)?"
+    r"(?:\d{4}-\d\d(?:-\d\d)?|(?:\d{1,2}\.? )?[A-Za-z]{3,9},? \d{4}|[A-Za-z]{3,9} \d{1,2}, \d{4})\W*"
+)
 _SUPERSEDED_BY = re.compile(r"(?:super[sc]eded|replaced|obsoleted)[- _]by\W*$", re.IGNORECASE)
 _OF_ITSELF = re.compile(
     r"[\W_]{0,8}this (?:adr|architecture decision|decision|document|proposal|record) (?:is|was|has been) (.{4,200})",
@@ -169,9 +174,13 @@ def _marked(heading: str, title: str, sections: tuple[_Section, ...]) -> Iterato
     said = (match[1] for line in lines if (match := _OF_ITSELF.match(line[:300])))
     marks = (next(filter(None, mark)) for one in (heading, title) for mark in _MARK.findall(one))
     yield from filter(None, map(says_over, (*marks, *said)))
-    for line in (line for section in sections[:2] for line in section.lines[:40]):
-        bold = _BOLD_LINE.fullmatch(line.strip())
-        if bold and (over := says_over(bold[1])) and over.standing is not Standing.PROPOSED:
+    head = [line.strip() for section in sections[:2] for line in section.lines[:40]]
+    dated = {line: match[1] for line in head if (match := _DATED_LINE.fullmatch(line[:200]))}
+    accepted = any(found.standing is Standing.IN_FORCE for found in filter(None, map(judge, dated.values())))
+    for line in head:
+        bold = _BOLD_LINE.fullmatch(line)
+        over = says_over(bold[1] if bold else dated.get(line, ""))
+        if over and (over.standing is not Standing.PROPOSED or (line in dated and not accepted)):
             yield over
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from vouchgate.ingest.claims.source import Found, Stance, Standing
 from vouchgate.ingest.claims.statements import Statement, statements
+from vouchgate.ingest.language.dates import MONTHS, parts_of_date
 from vouchgate.ingest.language.terms import Kind, words_of
 
 _LONGEST = 400  # characters of a sentence that tells nothing but where something stands
@@ -20,20 +21,31 @@ _WORDS = {
     Standing.IN_FORCE: "accepted|approved|adopted|ratified|final|in force",
     Standing.PROPOSED: "proposed|a proposal|a draft|pending",
     Standing.SUPERSEDED: "superseded|replaced|obsoleted",
-    Standing.REJECTED: "rejected|declined",
+    Standing.REJECTED: "rejected|declined|turned down",
     Standing.DEPRECATED: "deprecated|withdrawn|retired|revoked|historic",
     Standing.REVERTED: "reverted",
 }
-_MONTHS = (
-    *("January", "February", "March", "April", "May", "June"),
-    *("July", "August", "September", "October", "November", "December"),
-)
 _OF_WORD = {word: standing for standing, words in _WORDS.items() for word in words.split("|")}
-_BECAME = (
-    r"(?:is|was|has been|got|has the status)(?: (?:now|still|only|already|since|currently|marked|listed|recorded|as))* "
-    rf"(?P<word>{'|'.join(_OF_WORD)})(?: by (?P<by>{_NAME}))?"
-    r"(?: on (?P<on>\d{4}-\d\d-\d\d|\d{1,2} [a-z]{3,9} \d{4}))?"
+_SAID_AS = {
+    "turned down": "(?:rejected|declined)"
+}  # what a record has for it; most words it has to have itself
+# What is true of every record that was in force once.
+_ENDED = (
+    *("no longer in force", "no longer valid", "no longer current", "no longer applicable"),
+    *("no longer applies", "out of force", "obsolete"),
 )
+_ENDS = {Standing.SUPERSEDED, Standing.DEPRECATED, Standing.REVERTED}
+_MONTH = rf"(?:{'|'.join(MONTHS)})"
+_DAY = rf"\d{{4}}-\d\d(?:-\d\d)?|(?:\d{{1,2}} )?{_MONTH} \d{{4}}|{_MONTH} \d{{1,2}}, \d{{4}}"
+_ON = rf"(?: (?:on|in|since|of|as of) (?P<on>{_DAY}))?"
+_STILL = "(?: (?:so far|for now|at present|to date|as yet|yet))?"
+_BECAME = (
+    r"(?:(?:is|was|has been|got|has the status)"
+    r"(?: (?:now|still|only|already|since|currently|marked|listed|recorded|as))*"
+    rf" (?P<word>{'|'.join((*_OF_WORD, *_ENDED))})|(?P<ended>no longer applies))"
+    rf"(?: by (?P<by>{_NAME}))?{_ON}{_STILL}"
+)
+_TOOK = "(?:has )?(?:taken its place|took its place|replaces it|replaced it|supersedes it|superseded it)"
 _FORMS = tuple(
     re.compile(form, re.IGNORECASE)
     for form in (
@@ -41,9 +53,14 @@ _FORMS = tuple(
         rf"(?P<name>{_NAME}) [(](?P<title>[^()]+)[)] {_BECAME}",
         rf"(?P<title>[^()\[\]]{{3,200}}) [(\[](?:see )?(?P<name>{_NAME})[)\]] {_BECAME}",
         rf"(?P<title>[^()\[\]]{{3,200}}?) {_BECAME} [(\[](?:see )?(?P<name>{_NAME})[)\]]",
-        rf"(?P<by>{_NAME}) (?P<word>supersede[sd]|replace[sd]|obsolete[sd]) (?P<name>{_NAME})",
+        rf"(?P<by>{_NAME}) (?P<word>supersede[sd]|replace[sd]|obsolete[sd]) (?P<name>{_NAME}){_ON}",
+        rf"(?P<by>{_NAME}) (?P<word>took) the place of (?P<name>{_NAME}){_ON}",
+        rf"(?P<name>{_NAME}) (?:is (?P<word>{'|'.join(_ENDED)})|(?P<ended>no longer applies))(?:[;,]| and|, and| as)"
+        rf" (?P<by>{_NAME}) {_TOOK}{_ON}",
     )
 )
+_DATE = re.compile(rf"\b(?:{_DAY})\b", re.IGNORECASE)
+_HEAD = 4_000  # characters of a record in which its status stands
 _CITED = re.compile(rf" [(\[](?:see )?{_NAME}[)\]]$", re.IGNORECASE)  # where it is said, at the end
 _WRITTEN = re.compile(r"[-_ #]+0*(?=\d)|(?<=[a-z])0+(?=\d)")
 _OF_ANY_RECORD = frozenset(word.key for word in words_of("proposal decision idea plan ADR record use"))
@@ -60,7 +77,8 @@ def standing_told(claim: str, found: Found, parts: Sequence[Statement]) -> dict[
         if said is None or any(first <= start < last for first, last in told):
             continue
         if _plain(said["name"] or "") in names:
-            stance = _stance(said["word"] or "", said["by"], said.get("title"), found)
+            word = (said["word"] or said.get("ended") or "").lower()
+            stance = _stance(word, said["by"], said.get("title"), found)
             dated = not said.get("on") or _is_dated(said["on"] or "", found)
             told[start, end] = stance if dated or stance is not Stance.STATES else Stance.SILENT
         elif said["by"] and _plain(said["by"]) in names:
@@ -84,28 +102,42 @@ def _parsed(text: str) -> dict[str, str | None] | None:
 
 
 def _stance(word: str, by: str | None, title: str | None, found: Found) -> Stance:
-    standing = _OF_WORD.get(word.lower(), Standing.SUPERSEDED)
+    standings = _ENDS if word in _ENDED else {_OF_WORD.get(word, Standing.SUPERSEDED)}
     if title and not _is_title(title, found.title):
         return Stance.SILENT
-    if found.standing is not standing:
-        knows = found.form == "record" and found.standing in _WORDS and standing is not Standing.REVERTED
+    if found.standing not in standings:
+        knows = found.form == "record" and found.standing in _WORDS and standings != {Standing.REVERTED}
         return Stance.REFUTES if knows else Stance.SILENT
     if by:
         numbered = _NUMBERED_FILE.fullmatch(by)
         newer = f"adr{numbered[1]}" if numbered else _plain(by)
         return Stance.STATES if found.successor and newer == _plain(found.successor) else Stance.SILENT
-    if standing in {Standing.SUPERSEDED, Standing.REVERTED}:
+    if word in _ENDED or found.standing in {Standing.SUPERSEDED, Standing.REVERTED}:
         return Stance.STATES
-    said = re.search(rf"(?<!counts as )\b{re.escape(word)}\b", found.detail, re.IGNORECASE)
+    written = _SAID_AS.get(word, re.escape(word))
+    said = re.search(rf"(?<!counts as )\b{written}\b", found.detail, re.IGNORECASE)
     return Stance.STATES if said else Stance.SILENT
 
 
 def _is_dated(on: str, found: Found) -> bool:
-    """Whether this is the day of a record, which is when it was decided, and not when that ended."""
-    if found.dated is None or found.standing not in {Standing.IN_FORCE, Standing.PROPOSED, Standing.REJECTED}:
-        return False
-    day = found.dated.date()
-    return on in {day.isoformat(), f"{day.day} {_MONTHS[day.month - 1]} {day.year}"}
+    """Whether this is the day or the month of where a record stands: its own, which is when it was decided and not
+    when that ended, or what its text has beside the word for its standing."""
+    wanted = _date(on)
+    if (
+        found.dated is not None
+        and found.standing not in _ENDS
+        and wanted <= _date(found.dated.date().isoformat())
+    ):
+        return True
+    told = re.compile(rf"\b(?:{_WORDS.get(found.standing, '(?!)')})\b", re.IGNORECASE)
+    lines = (line for line in found.text[:_HEAD].splitlines() if told.search(line))
+    return any(wanted <= _date(each.group()) for line in lines for each in _DATE.finditer(line))
+
+
+def _date(written: str) -> frozenset[str]:
+    """The keys of the year, the month and the day of a date."""
+    parts = parts_of_date(written)
+    return frozenset(key for key, _ in parts) or frozenset(word.key for word in words_of(written))
 
 
 def _is_title(said: str, title: str) -> bool:

@@ -32,6 +32,10 @@ PAGES = {
     ),
     "docs/adr/0003-use-kafka.md": page(3, "Use Kafka", "Proposed", "Events are sent through Kafka."),
     "docs/adr/0004-ship.md": page(4, "Ship monthly", "Rejected: too slow", "We ship monthly."),
+    "docs/adr/0006-queue.md": page(
+        6, "Use queues", "Superseded by [1](0001-use-postgresql.md) (2024-05-17)", "We use queues."
+    ),
+    "docs/adr/0007-graphql.md": "# 7. Use GraphQL\n\n**Rejected**, 2023-04-04.\n\n## Decision\n\nWe use GraphQL.\n",
     "docs/adr/0005-log.md": "# 5. Log as JSON\n\n## Decision\n\nLogs are lines of JSON.\n",
 }
 _FILES = {f"ADR-{name[10:13]}": name for name in PAGES}
@@ -64,6 +68,14 @@ def gate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gate]:
         "Shipping monthly was rejected (ADR-0004).",
         "The decision to ship monthly was rejected [see ADR-4].",
         "ADR-0002 was superseded by ADR-0001. We use PostgreSQL 15 for all services (ADR-0001).",
+        "ADR-0006 was superseded by ADR-0001 on 17 May 2024.",
+        "ADR-0006 was superseded in May 2024.",
+        "ADR-0002 is no longer in force.",
+        "ADR-0002 no longer applies; ADR-0001 took its place.",
+        "ADR-0001 took the place of ADR-0002.",
+        "ADR-0003 is only proposed so far.",
+        "ADR-0004 was turned down in March 2024.",
+        "ADR-0007 was rejected on 4 April 2023.",
     ],
 )
 def test_where_a_record_stands_is_its_own_word(gate: Gate, claim: str) -> None:
@@ -88,6 +100,13 @@ def test_where_a_record_stands_is_its_own_word(gate: Gate, claim: str) -> None:
         "ADR-0001 is superseded by ADR-0002 (ADR-0001).",
         "ADR-0002 is superseded by ADR-0001 (ADR-0003).",
         "ADR-0004 is deprecated.",
+        "ADR-0006 was superseded by ADR-0001 on 18 May 2024.",
+        "ADR-0006 was superseded in March 2024.",  # that is when it was decided
+        "ADR-0001 no longer applies.",
+        "ADR-0003 is no longer in force.",
+        "ADR-0002 no longer applies; ADR-0003 took its place.",
+        "ADR-0003 was turned down.",
+        "We use GraphQL (ADR-0007).",
         "ADR-0005 is accepted.",  # it has no status
         "Shipping weekly was rejected (ADR-0004).",
         "Shipping monthly with drones was rejected (ADR-0004).",
