@@ -20,6 +20,7 @@ from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.scoring.score import is_listed
 from vouchgate.ingest.support.beside import said_beside
 from vouchgate.ingest.support.holding import by_statement
+from vouchgate.ingest.support.stance import FAINT
 from vouchgate.ingest.support.turns import NOT_OWN, OF_PERSON
 
 CHECK = "statements"
@@ -42,6 +43,7 @@ TURNED = {
     "label": " What stands before the colon is not in the source.",
     "asks": " It asks, and says nothing.",
     "name": " The source says this of something else.",
+    "far": " The source has the number of something else.",
     "roles": _SIDES,
     "exchanged": _SIDES,
     "crossed": _SIDES,
@@ -51,9 +53,11 @@ TURNED = {
     "elsewhere": _OF_ANOTHER,
     "passed over": " The source prefers something else to it.",
     "bystander": _OF_ANOTHER,
+    "row": _OF_ANOTHER,
     "relation": " The source does not set the two beside each other so.",
     "under": " The source has it under a heading, a condition or a label that the claim leaves out.",
     "governed": " The source says of it that it is planned, tried, allowed, rare or doubted.",
+    FAINT: " The source has some of its words, and nothing like it.",
     "former": " The source says that it was so once.",
     "standing": " What it cites does not say so of its own standing.",
     "reported": " The source only tells that somebody says so.",

@@ -23,10 +23,10 @@ from vouchgate.ingest.support.clauses.roles import exchanged, swapped
 from vouchgate.ingest.support.clauses.signs import labelled, other_sign
 from vouchgate.ingest.support.clauses.subjects import bystander, other_subject, subject_elsewhere
 from vouchgate.ingest.support.clauses.turned import said_elsewhere, says_as_much
-from vouchgate.ingest.support.durations import durations
 from vouchgate.ingest.support.qualifiers import qualified, unsaid_universals
 from vouchgate.ingest.support.source_text import SourceText, counts
-from vouchgate.ingest.support.tokens import LISTS, Token, abbreviations, is_denial, shown_of, tokens_of
+from vouchgate.ingest.support.times import durations, times_of_day
+from vouchgate.ingest.support.tokens import LISTS, MAY, Token, abbreviations, is_denial, shown_of, tokens_of
 
 HALF = 0.5  # of a statement's weight: a place with no more than that speaks of something else
 NEAREST = 6  # sentences that have most of the statement's words; the place is looked for around them
@@ -49,6 +49,7 @@ class Alignment:
     missing: tuple[Token, ...]  # of `wanted`, what neither the place nor the title has
     absent: tuple[Token, ...]  # of these, what the source has nowhere
     measures: Mapping[str, float]
+    row: bool = False  # the place is a row of a table
 
 
 def align(text: str, start: int, end: int, source: SourceText) -> Alignment:
@@ -69,6 +70,7 @@ def align(text: str, start: int, end: int, source: SourceText) -> Alignment:
     at, span, place, holds = best
     has = {key for token in place for key in (*token.keys, *token.parts)}
     other_spans = _find_durations(words, wanted, found, place)
+    _find_times(text, words, wanted, found, source.text, place)
     _find_single(words, wanted, found, place)
     missing = tuple(
         token
@@ -81,6 +83,8 @@ def align(text: str, start: int, end: int, source: SourceText) -> Alignment:
     measures = _measures(words, wanted, found, missing, place, source)
     measures |= qualified(text, words, place, source.text)
     measures["under"] = float(not holds)
+    row = source.is_row(at)
+    measures["other_row"] = float(row and measures["subject"])
     if measures["here"] > HALF:
         measures |= binding(text, words, source.text, place)
         measures |= beside_other_acts(text, words, source.text, place)
@@ -98,17 +102,18 @@ def align(text: str, start: int, end: int, source: SourceText) -> Alignment:
     measures["labelled"] = float(labelled(text, words, place, missing))
     measures["swapped"] = float(swapped(text, words, source.text, place))
     measures["exchanged"] = float(exchanged(text, words, source.text, place))
-    return Alignment(words, wanted, span, missing, absent, measures)
+    return Alignment(words, wanted, span, missing, absent, measures, row)
 
 
 def _plainly(text: str, words: Sequence[Token]) -> tuple[Token, ...]:
-    """The words of a statement with what stands beside them: "each one" counts nothing, "gets sent" gets nothing, and a
-    capital within a sentence makes a name of any word."""
+    """The words of a statement with what stands beside them: "each one" and "once it is sent" count nothing, "gets
+    sent" gets nothing, and a capital within a sentence makes a name of any word."""
     found = []
     for token, after in zip_longest(words, words[1:]):
         pronoun = token.low == "one" and (after is None or not after.content)
+        joint = token.low == "once" and after is not None and after.low not in LISTS.often
         passive = token.low in _GETS and after is not None and after.low.endswith("ed")
-        if pronoun or passive:
+        if pronoun or joint or passive:
             found.append(token._replace(content=False, number=False, weight=0.0))
         elif (
             token.content
@@ -118,6 +123,8 @@ def _plainly(text: str, words: Sequence[Token]) -> tuple[Token, ...]:
             and _OPENING.isdisjoint(text[found[-1].end : token.start])
         ):
             found.append(token._replace(name=True))
+        elif token.shown == MAY and found and _OPENING.isdisjoint(text[found[-1].end : token.start]):
+            found.append(token._replace(content=True, name=True, weight=1.0))
         else:
             found.append(token)
     return tuple(found)
@@ -169,6 +176,29 @@ def _find_durations(
     return len({span for span in ours.values() if written and span not in written} - elided)
 
 
+def _find_times(  # noqa: PLR0917  (a statement and its place, with their texts)
+    text: str,
+    words: Sequence[Token],
+    wanted: Sequence[Token],
+    found: list[tuple[tuple[str, float], ...]],
+    source: str,
+    place: Sequence[Token],
+) -> None:
+    """Finds times of day that the place writes otherwise under its words, "2 pm" under "14:00"."""
+    ours = times_of_day(text, words)
+    theirs = times_of_day(source, place) if ours else {}
+    written = {
+        minute: token.keys[0]
+        for token in reversed(place)
+        for minute in theirs.get(token.start, ())
+        if token.content
+    }
+    for index, token in enumerate(wanted):
+        keys = [written[minute] for minute in ours.get(token.start, ()) if minute in written]
+        if keys:
+            found[index] = ((keys[0], 1.0),)
+
+
 def _spell_out(
     words: Sequence[Token],
     wanted: Sequence[Token],
@@ -210,8 +240,8 @@ def _best(
             for at in places:
                 ranks[at] = ranks.get(at, 0.0) + worth
     near = sorted(ranks, key=lambda at: (-ranks[at], at))[:NEAREST]
-    windows = {(at, at) for at in near} | {(at, at + 1) for at in near if at + 1 < count}
-    windows |= {(at - 1, at) for at in near if at}
+    pairs = {(at, at + 1) for at in near if at + 1 < count} | {(at - 1, at) for at in near if at}
+    windows = {(at, at) for at in near} | {pair for pair in pairs if not any(map(source.is_row, pair))}
     best: tuple[float, bool, int, int, int] | None = None
     titled = [source.titles(token) for token in wanted]
     for first, last in windows:

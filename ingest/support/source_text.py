@@ -9,14 +9,16 @@ from functools import cached_property
 from operator import itemgetter
 
 from vouchgate.ingest.language.asserted import without_unsaid
+from vouchgate.ingest.language.dates import dates_in, parts_of_date
 from vouchgate.ingest.language.frames import frames
 from vouchgate.ingest.language.sentences import sentences, without_questions
-from vouchgate.ingest.language.terms import Kind, words_of
-from vouchgate.ingest.support.tokens import LISTS, Token, abbreviations, shown_of, token_of, tokens_of
+from vouchgate.ingest.language.terms import Kind, term_key, words_of
+from vouchgate.ingest.support.tokens import LISTS, MAY, Token, abbreviations, shown_of, token_of, tokens_of
 from vouchgate.ingest.support.topic import Beginnings
 
 AKIN = 0.6  # of a word's weight, when the place has a longer or shorter word with the same beginning
 JOINED = 0.9  # and when it has all parts of a compound, apart
+SIGNS = {sign: term_key(word) for sign, word in LISTS.signs.items()}  # at a number, each with what it counts
 LONGEST = 160  # words of a place that are looked at; what goes on longer is a list or a table
 _PART = re.compile(r"[A-Z]?[a-z]+|[^\W\d_]|\d+")
 _RULE = re.compile(r"\|[\s:|-]*")  # between the head of a table and its rows
@@ -39,7 +41,9 @@ class SourceText:
         self._frames = frames(whole, self.spans)
         self.words = tuple(words_of(text))
         self.titled = frozenset(
-            key for token in tokens_of(f"{title}\n{given}") for key in (*token.keys, *token.parts)
+            key
+            for token in tokens_of(f"{title}\n{given}\n{dates_in(title)}")
+            for key in (*token.keys, *token.parts)
         )
         self._title_abbreviations = frozenset(abbreviations(shown_of(tokens_of(title))))
         self._headed: dict[int, frozenset[str]] = {}  # by which headings these are
@@ -49,16 +53,20 @@ class SourceText:
         places, sentence = self._places, -1
         ends = [start for start, _ in self.spans[1:]] + [len(text) + 1]
         end = -1
-        for index, (key, start, _, kind, parts) in enumerate(self.words):
+        for index, (key, start, stop, kind, parts) in enumerate(self.words):
             while start >= end and sentence + 1 < len(ends):
                 sentence += 1
                 end = ends[sentence]
                 self._first.append(index)
-            if kind is Kind.FUNCTION and key not in LISTS.indexed:
+            shown = text[start:stop]
+            if kind is Kind.FUNCTION and key not in LISTS.indexed and shown != MAY:
                 continue
-            places.setdefault(key, []).append(sentence)
-            for part, _ in parts:
+            places.setdefault(LISTS.short.get(shown, key), []).append(sentence)
+            dated = kind is Kind.NUMBER or (parts and key[0].isdigit())
+            for part, _ in (dated and parts_of_date(shown)) or parts:
                 places.setdefault(part, []).append(sentence)
+            if kind is Kind.NUMBER and (signed := _signed(text, start, stop)):
+                places.setdefault(signed, []).append(sentence)
         self._first += [len(self.words)] * (len(self.spans) + 1 - len(self._first))
 
     @cached_property
@@ -93,9 +101,17 @@ class SourceText:
             self._said[at] = keys
         return keys
 
+    def is_row(self, at: int) -> bool:
+        """Whether a sentence is a row of a table, which says nothing of what the next one is about."""
+        return self.text[self.spans[at][0]] == "|"
+
     def _token(self, at: int) -> Token:
         word = self.words[at]
-        return token_of(word, self.text[word.start : word.end])
+        token = token_of(word, self.text[word.start : word.end])
+        signed = _signed(self.text, word.start, word.end) if token.number else ""
+        if not signed:
+            return token
+        return token._replace(parts=(*token.parts, signed, LISTS.groups.get(signed, signed)))
 
     def find(self, token: Token) -> tuple[tuple[str, float], ...]:
         """The keys under which the text has a word, each with how much of the word it is; none when it has not."""
@@ -114,7 +130,9 @@ class SourceText:
 
     def _find_parts(self, token: Token) -> tuple[tuple[str, float], ...]:
         have = [key for key in token.parts if self.sentences_with(key)]
-        if len(have) < len(token.parts) or (token.identifier and not self._spells(token.shown)):
+        if len(have) < len(token.parts) or (
+            token.identifier and not (parts_of_date(token.shown) or self._spells(token.shown))
+        ):
             return ()
         return tuple((key, JOINED / len(have)) for key in have)
 
@@ -137,7 +155,10 @@ class SourceText:
         return at >= 0 and not self.headed(at).isdisjoint(token.keys)
 
     def before(self, token: Token, at: int) -> bool:
-        """Whether one of the sentences before a sentence has a word, in the same paragraph or list."""
+        """Whether one of the sentences before a sentence has a word, in the same paragraph or list. A row of a table is
+        not told of by the one above it."""
+        if self.is_row(at):
+            return False
         for sentence in range(at - 1, max(-1, at - 1 - _BEFORE), -1):
             if "\n\n" in self.text[self.spans[sentence][1] : self.spans[sentence + 1][0]]:
                 return False
@@ -196,6 +217,11 @@ class SourceText:
             table = False
             found.append((at, tuple(span for _, span in above)))
         return found
+
+
+def _signed(text: str, start: int, end: int) -> str:
+    """The key of what a number counts by the sign at it: "€12" has euros, "12 %" percent."""
+    return SIGNS.get(text[start - 1 : start], "") or SIGNS.get(text[end : end + 2].strip()[:1], "")
 
 
 def counts(words: Sequence[Token]) -> Iterator[tuple[str, str]]:

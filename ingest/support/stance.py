@@ -22,6 +22,7 @@ from vouchgate.ingest.support.qualifiers import universals
 from vouchgate.ingest.support.source_text import SourceText
 from vouchgate.ingest.support.tokens import LISTS, Token, tokens_of
 
+FAINT = "faint"  # why a place that has some words of a statement is not taken to speak of it
 MOST_WORDS = 12  # of a statement that are named as missing
 _CLAUSE = 5  # words of a clause that say something, from which on it is refuted without its sentence
 _OF_SENTENCE = ("crossed", "labelled")  # what no clause shows by itself
@@ -64,6 +65,7 @@ VETOES: Mapping[str, str] = {
     "elsewhere": "elsewhere",
     "beside": "beside",
     "manner": "manner",
+    "other_row": "row",
     "subject": "subject",
     "passed_over": "passed over",
     "bystander": "bystander",
@@ -152,6 +154,8 @@ def _held(
         stance = Stance.SILENT
     else:
         stance = Stance.STATES if stated else Stance.SPEAKS
+        if not (stated or veto or alignment.row) and score < SCORER.plainly:
+            veto = FAINT
     return Held(
         start=statement.start,
         end=statement.end,
@@ -193,6 +197,7 @@ class Scorer:
     weights: Mapping[str, float]
     states: float  # from here on a place states a statement
     speaks: float  # and from here on it speaks of it
+    plainly: float  # and here so that it may do; a row of a table is no sentence, and has a low score
 
     def score(self, measures: Mapping[str, float]) -> float:
         """0 to 1; 0 where there is no place to measure."""
@@ -204,7 +209,7 @@ class Scorer:
 
 def _load() -> Scorer:
     raw = read_data("stance.toml")["scorer"]
-    return Scorer(raw["intercept"], raw["weights"], raw["states"], raw["speaks"])
+    return Scorer(raw["intercept"], raw["weights"], raw["states"], raw["speaks"], raw["plainly"])
 
 
 # A constant read once from the package's own data file.

@@ -1,4 +1,4 @@
-"""How long: spans of time in a text, however they are written. Half an hour is 30 minutes and no hour."""
+"""How long, and at what time of day, however it is written: half an hour is 30 minutes and no hour, 2 pm is 14:00."""
 
 from __future__ import annotations
 
@@ -27,6 +27,12 @@ _LASTING = frozenset(
     }
 )
 _ARTICLES = frozenset({"a", "an"})
+_HOURS, _MINUTES = 24, 60
+_NOON = 12 * _MINUTES
+_NAMED = {"noon": _NOON, "midday": _NOON, "midnight": 0}
+_HALVES = {"am": (0,), "a.m": (0,), "pm": (_NOON,), "p.m": (_NOON,), "o'clock": (0, _NOON)}
+_PARTS = {"morning": (0,), "afternoon": (_NOON,), "evening": (_NOON,)}
+_QUARTERS = frozenset({"quarter", "quarters"})
 _MEASURES = frozenset({"time", "calendar"})  # of the units; a month has no fixed number of days
 
 
@@ -46,6 +52,40 @@ def durations(words: Sequence[Token]) -> dict[int, tuple[str, float]]:
     return found
 
 
+def times_of_day(text: str, words: Sequence[Token]) -> dict[int, frozenset[int]]:
+    """By where each word of a time of day begins, the minutes from midnight that it may be: "two o'clock" is one of
+    two. `words` are those of `text`. Linear."""
+    found: dict[int, frozenset[int]] = {}
+    for at, token in enumerate(words):
+        if token.low in _NAMED:
+            found[token.start] = frozenset({_NAMED[token.low]})
+        hour = token.keys[0].removeprefix("#") if token.number else ""
+        if token.start in found or not (hour.isdecimal() and int(hour) <= _HOURS):
+            continue
+        behind = words[at + 1] if at + 1 < len(words) else token
+        minute = behind.low if behind.number and text[token.end : behind.start] == ":" else ""
+        last = at + bool(minute)
+        half, last = _half(token, words, last)
+        if (minute or half) and (not minute or (minute.isdecimal() and int(minute) < _MINUTES)):
+            minutes = int(hour) * _MINUTES + int(minute or 0)
+            span = frozenset({minutes} if not half else {minutes % _NOON + add for add in half})
+            found.update((word.start, span) for word in words[at : last + 1])
+    return found
+
+
+def _half(token: Token, words: Sequence[Token], last: int) -> tuple[tuple[int, ...], int]:
+    """The minutes from midnight at which the half of the day begins that is said behind a time, whose last word is
+    `last`; and the last word of that."""
+    if token.low[-2:] in _HALVES:
+        return _HALVES[token.low[-2:]], last
+    lows = [word.low for word in words[last + 1 : last + 4]]
+    if lows and lows[0] in _HALVES:
+        return _HALVES[lows[0]], last + 1
+    if len(lows) > 2 and lows[:2] == ["in", "the"] and lows[2] in _PARTS:
+        return _PARTS[lows[2]], last + 3
+    return (), last
+
+
 def _amount(words: Sequence[Token], at: int) -> tuple[int, float | None]:
     """How many of the unit at a place, and where that begins."""
     before = words[at - 1]
@@ -55,6 +95,10 @@ def _amount(words: Sequence[Token], at: int) -> tuple[int, float | None]:
         return at, None
     if at > 1 and words[at - 2].number:
         return at - 2, _value(words[at - 2]) if words[at - 2].low == "half" else None
+    if at > 2 and words[at - 2].low == "of" and words[at - 3].low in _QUARTERS:
+        several = at > 3 and words[at - 4].number
+        count = _value(words[at - 4]) if several else 1.0
+        return at - 3 - several, count and count / 4
     return at - 1, 1.0 if at > 1 and words[at - 2].low in _LASTING else None
 
 

@@ -12,12 +12,14 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from vouchgate.ingest.data import read_data
+from vouchgate.ingest.language.dates import parts_of_date
 from vouchgate.ingest.language.terms import Kind, Word, term_key, words_of
 from vouchgate.ingest.support.topic import WEIGHTS
 
 _LEAST = 0.3  # weight of a word that says something, however common it is
 _CODED = ("-", "`")
-_CONTRACTED = ("'ve", "'re", "'ll", "'d", "'m", "n't")  # "they've" is no name
+_CONTRACTED = ("'ve", "'re", "'ll", "'d", "'m", "n't", "o'clock")  # "they've" is no name
+MAY = "May"  # within a sentence a month, though its letters are a small word's
 _LONGEST = 64  # characters of a word of which is kept what it says
 _MOST_RUN = 7  # capitalised words that may make one abbreviation
 
@@ -59,14 +61,14 @@ def _read_anew(
 ) -> tuple[str, tuple[str, ...], tuple[str, ...], float, bool, bool, bool, bool]:
     """What a token says of a word as written, wherever it stands, from `low` to `identifier`."""
     low = shown.lower().replace("’", "'")
-    keys, number = _keys(key, low, kind)
+    keys, number = _keys(key, low, kind, shown)
     acronym = 2 <= len(shown) <= 6 and shown.isupper()
     content = number or (kind is not Kind.FUNCTION and not ("'" in low and low.endswith(_CONTRACTED)))
     identifier = kind is Kind.IDENTIFIER and (coded or _in_code(shown))
     return (
         low,
         keys,
-        tuple("#" + key if kind is Kind.NUMBER else key for key, kind in parts),
+        tuple("#" + key if kind is Kind.NUMBER else key for key, kind in parts_of_date(shown) or parts),
         max(_LEAST, WEIGHTS[kind]) if content else 0.0,
         content,
         number,
@@ -78,12 +80,14 @@ def _read_anew(
 _read = lru_cache(maxsize=1 << 14)(_read_anew)  # most words come again and again
 
 
-def _keys(key: str, low: str, kind: Kind) -> tuple[tuple[str, ...], bool]:
+def _keys(key: str, low: str, kind: Kind, shown: str) -> tuple[tuple[str, ...], bool]:
     """What a word is found under, and whether it is a number."""
     if kind is Kind.NUMBER:
-        return ("#" + key,), True
+        return ("#" + (key.lstrip("0") or "0" if len(key) == 2 else key),), True
     if low in LISTS.numbers:
         return ("#" + LISTS.numbers[low],), True
+    if shown in LISTS.short:
+        return (LISTS.short[shown],), False
     group = LISTS.groups.get(key)
     return ((key,) if group is None else (key, group)), False
 
@@ -125,6 +129,9 @@ class Lists:
 
     numbers: Mapping[str, str]  # a number in words to its digits
     groups: Mapping[str, str]  # the key of a word to that of its group
+    short: Mapping[str, str]  # a month or day as it is shortened, to the key of its name: "Sat" is no "sat"
+    signs: Mapping[str, str]  # at a number, each with what it counts
+    often: frozenset[str]  # behind "once": it counts
     ranks: frozenset[str]
     verdicts: frozenset[str]  # before a colon they judge what stands behind it
     relating: Mapping[str, frozenset[str]]
@@ -172,7 +179,7 @@ class Lists:
     def forms(self, key: str) -> tuple[str, ...]:
         """The keys of the words that a key of a number ("#2") or of a group ("=use") stands for."""
         written = self.written.get(key, ())
-        return (key[1:], *written) if key[0] == "#" else written
+        return (key[1:], key[1:].zfill(2), *written) if key[0] == "#" else written
 
 
 def _both_ways(lines: Sequence[Sequence[str]]) -> dict[str, frozenset[str]]:
@@ -200,6 +207,9 @@ def _load() -> Lists:
     return Lists(
         numbers=raw["numbers"],
         groups=groups,
+        short={shown: term_key(name) for shown, name in raw["short"].items()},
+        signs=raw["signs"],
+        often=frozenset(raw["often"]),
         ranks=frozenset(raw["ranks"]),
         relating={word: frozenset(others) for word, others in raw["relating"].items()},
         relations=frozenset(raw["relations"]),

@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
+from vouchgate.ingest.support.clauses.acts import ACTS
 from vouchgate.ingest.support.tokens import LISTS, Token
 
 _NEAR = 4  # words of the place from the one that rules to the act
+_PAST = frozenset({"been", "had", "has", "have", "was", "were", "already"})  # before what was done
+_AUXILIARIES = 2  # words before a verb
 _AS_IT_STANDS = ("adverbs", "clauses", "modals")
 _DECIDING = ("we", "you")  # "we will use Redis" is how records decide, and "you will wear a helmet" is a rule
 _OF_ALL = ("adverbs", "clauses")  # what may stand before the subject, too
@@ -31,6 +34,7 @@ def governed(words: Sequence[Token], place: Sequence[Token]) -> dict[str, float]
             before[key].update(one.keys)
     opens = ours[0].keys if ours else ()
     seen: set[str] = set()
+    done = _done(words)
     for at, token in enumerate(place):
         forms = LISTS.governing.get(token.low, frozenset())
         told = bool(at) and "modals" in forms and place[at - 1].low in _DECIDING
@@ -40,9 +44,20 @@ def governed(words: Sequence[Token], place: Sequence[Token]) -> dict[str, float]
             if act is not None and any(
                 not seen.isdisjoint(before.get(key, ())) or (opened and key in opens) for key in act.keys
             ):
-                found["intended" if "modals" in forms else "governed"] = 1.0
+                found["intended" if "modals" in forms and done.isdisjoint(act.keys) else "governed"] = 1.0
         seen.update(token.keys)
     return found
+
+
+def _done(words: Sequence[Token]) -> frozenset[str]:
+    """What a statement says was done, by the keys of its words: what has been moved is not what will be."""
+    return frozenset(
+        key
+        for at, token in enumerate(words)
+        if (token.low.endswith("ed") or token.low in ACTS.participles)
+        and any(word.low in _PAST for word in words[max(0, at - _AUXILIARIES) : at])
+        for key in token.keys
+    )
 
 
 def _act(forms: frozenset[str], behind: Sequence[Token]) -> Token | None:

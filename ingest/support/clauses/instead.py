@@ -26,7 +26,8 @@ _AS = frozenset({"as"})
 _NEXT = frozenset({"next"})
 _ENDS = frozenset(".;:,()\n")
 _SENTENCES = frozenset(".\n")
-_BREAKS = frozenset(".;:\n()")
+_BREAKS = frozenset(".;:\n()|")
+_CELLS = frozenset("|")
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,9 @@ def replaced(laid: Compared) -> int:
             continue
         own = set[str]().union(*keys[max(0, at - _NEAR) : at + _NEAR + 1])
         count += any(
-            2 <= right - left <= 3 and any(each.isdisjoint(own) for each in theirs[left + 1 : right])
+            2 <= right - left <= 3
+            and _CELLS.isdisjoint(laid.gap(laid.said[left], laid.said[right]))
+            and any(each.isdisjoint(own) for each in theirs[left + 1 : right])
             for left in laid.at(at - 1)
             for right in laid.at(at + 1)
         )

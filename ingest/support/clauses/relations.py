@@ -9,6 +9,9 @@ from itertools import pairwise
 from vouchgate.ingest.support.tokens import LISTS, Token
 
 _SUPERLATIVE = 6  # letters; "oldest" and longer, so that "west", "test" and "rest" are none
+_TURNING = frozenset(
+    {"after", "before", "once", "when", "until", "following"}
+)  # of two the later may stand first
 _BACK = 4  # words before a superlative among which "one of the" begins
 
 
@@ -26,7 +29,27 @@ def unrelated(words: Sequence[Token], place: Sequence[Token]) -> bool:
     )
     if preferred and theirs.isdisjoint(LISTS.preferring):
         return True
+    if theirs.isdisjoint(_TURNING) and _turned_round(words, place):
+        return True
     return any(_outranked(token.low, words, place) for token in words if _is_superlative(token))
+
+
+def _turned_round(words: Sequence[Token], place: Sequence[Token]) -> bool:
+    """Whether of "one, then the other" the place has the other first."""
+    where: dict[str, list[int]] = {}
+    for at, token in enumerate(place):
+        for key in token.keys if token.content else ():
+            where.setdefault(key, []).append(at)
+    for at, token in enumerate(words):
+        if token.low == "then":
+            one = next((where.get(word.keys[0], []) for word in reversed(words[:at]) if word.content), [])
+            other = next((where.get(word.keys[0], []) for word in words[at + 1 :] if word.content), [])
+            if not one or not other:
+                continue
+            listed = any(word.low == "then" for word in place[min(other) : min(one)])
+            if max(other) < min(one) or listed:
+                return True
+    return False
 
 
 def _is_superlative(token: Token) -> bool:

@@ -183,7 +183,7 @@ def test_what_a_source_asks_covers_nothing() -> None:
 
 
 def test_what_is_spoken_of_waits_where_the_policy_says_so() -> None:
-    claim = "Per ADR-1 mail older than 30 days leaves the relay for the archive."
+    claim = "Per ADR-1 the relay lets go of mail after 30 days."
     for policy, rule in ((POLICY, "spoken_of"), (STRICT, "ungrounded")):
         made = decided(claim, RELAY, policy=policy)
         assert (code(claim, RELAY, policy=policy), made.rule) == ("spoken_of", rule)
