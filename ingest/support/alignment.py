@@ -18,7 +18,7 @@ from vouchgate.ingest.support.clauses.binding import binding
 from vouchgate.ingest.support.clauses.elsewhere import beside_other_acts
 from vouchgate.ingest.support.clauses.governed import governed
 from vouchgate.ingest.support.clauses.instead import Compared, added, left_out, replaced, set_otherwise
-from vouchgate.ingest.support.clauses.relations import unrelated
+from vouchgate.ingest.support.clauses.relations import turned_round, unrelated
 from vouchgate.ingest.support.clauses.roles import exchanged, swapped
 from vouchgate.ingest.support.clauses.signs import labelled, other_sign
 from vouchgate.ingest.support.clauses.subjects import bystander, other_subject, subject_elsewhere
@@ -97,6 +97,7 @@ def align(text: str, start: int, end: int, source: SourceText) -> Alignment:
     measures["stray"] = float(numbered and _stray(words, wanted, found, _sentences(source, at, span[1])))
     measures |= governed(words, place)
     measures["bystander"] = float(bystander(words, place, source.text))
+    measures["turned_round"] = float(turned_round(words, place))
     measures["unrelated"] = float(unrelated(words, place))
     measures["other_sign"] = float(other_sign(text, words, source.text, place))
     measures["labelled"] = float(labelled(text, words, place, missing))
@@ -107,7 +108,7 @@ def align(text: str, start: int, end: int, source: SourceText) -> Alignment:
 
 def _plainly(text: str, words: Sequence[Token]) -> tuple[Token, ...]:
     """The words of a statement with what stands beside them: "each one" and "once it is sent" count nothing, "gets
-    sent" gets nothing, and a capital within a sentence makes a name of any word."""
+    sent" gets nothing, and a capital within a sentence makes a name of any word, as the marks of code do."""
     found = []
     for token, after in zip_longest(words, words[1:]):
         pronoun = token.low == "one" and (after is None or not after.content)
@@ -116,6 +117,8 @@ def _plainly(text: str, words: Sequence[Token]) -> tuple[Token, ...]:
         if pronoun or joint or passive:
             found.append(token._replace(content=False, number=False, weight=0.0))
         elif (
+            token.content and text[token.start - 1 : token.start] == text[token.end : token.end + 1] == "`"
+        ) or (
             token.content
             and not token.name
             and token.shown[0].isupper()

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from vouchgate.ingest.contradictions.lists import LISTS as RULES
 from vouchgate.ingest.support.clauses.turned import turned
-from vouchgate.ingest.support.tokens import LISTS, Token, denies_all_else, is_denial, parts_of
+from vouchgate.ingest.support.tokens import LISTS, MAY, Token, denies_all_else, is_denial, parts_of
 
 _OPENS = 2  # words before "that" which can only say something of what follows: "ADR-4 forbids that …"
 _FRAME = 8  # words of a statement among which a clause may begin that it says something of
@@ -168,6 +168,8 @@ def _reached(text: str, words: Sequence[Token], cues: frozenset[str]) -> frozens
     found: set[int] = set()
     for at, token in enumerate(words):
         if token.low in LISTS.wishes and not (at and words[at - 1].low in LISTS.deciding):
+            continue
+        if token.shown == MAY:
             continue
         if token.low in cues or (_USED_TO in cues and _used_to(words, at)):
             found.update(

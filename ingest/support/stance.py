@@ -25,7 +25,7 @@ from vouchgate.ingest.support.tokens import LISTS, Token, tokens_of
 FAINT = "faint"  # why a place that has some words of a statement is not taken to speak of it
 MOST_WORDS = 12  # of a statement that are named as missing
 _CLAUSE = 5  # words of a clause that say something, from which on it is refuted without its sentence
-_OF_SENTENCE = ("crossed", "labelled")  # what no clause shows by itself
+_OF_SENTENCE = ("crossed", "labelled", "turned_round")  # what no clause shows by itself
 _OF_DENIAL = {"denial", "elsewhere"}  # what is denied of a subject is no act of it
 _OWN_PLACE = 0.6  # of a clause's weight, from which on the place of its sentence is its own
 
@@ -49,13 +49,10 @@ VETOES: Mapping[str, str] = {
     "left_out": "left out",
     "set_otherwise": "relation",
     "universals": "universal",
-    "possible": "possible",
     "former": "former",
     "reported": "reported",
-    "framed": "framed",
     "under": "under",
     "governed": "governed",
-    "intended": "intended",
     "swapped": "roles",
     "exchanged": "exchanged",
     "crossed": "crossed",
@@ -66,10 +63,15 @@ VETOES: Mapping[str, str] = {
     "beside": "beside",
     "manner": "manner",
     "other_row": "row",
-    "subject": "subject",
     "passed_over": "passed over",
     "bystander": "bystander",
     "unrelated": "relation",
+    "turned_round": "relation",
+    # With these alone a place may still speak of a statement (`ingest.checks.statements.TURNED` has the others).
+    "possible": "possible",
+    "framed": "framed",
+    "intended": "intended",
+    "subject": "subject",
 }
 
 

@@ -56,7 +56,9 @@ _SAYS = re.compile(
     r" (?:says|states|lists|notes|tells|documents|describes|explains|specifies|records|shows|requires|mentions"
     r"|gives|defines)\b"
 )
-_BEFORE_COLON = re.compile(rf"(?:(?<![^\n])|(?<=[.!?] ))`?(?P<whole>(?P<path>{_DOTTED}){_AFTER})`?:\s")
+_BEFORE_COLON = re.compile(
+    rf"(?:(?<![^\n])|(?<=[.!?] ))`?(?P<whole>(?P<path>{_DOTTED}){_AFTER})`?(?: v?\d+(?:\.\d+)+)?:\s"
+)
 _AT_TOP = re.compile(rf"{_TOP}{_AFTER}")
 # One that is given as what it is may be any file, also one at the top.
 _NAME = re.compile(r"[^/]*[\w/]\.\w.*|.*/.*|[A-Z][a-z]*file|[A-Z]{4,20}", re.DOTALL)

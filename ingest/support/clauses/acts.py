@@ -249,7 +249,7 @@ def _break(text: str, words: Words, at: int) -> str:
         return "relative"
     if word.low in ACTS.joints:
         return "joint"
-    dated = word.number and (before.number or _is_calendar(before))  # "2 May, 2016"
+    dated = word.number and (before.number or is_calendar(before))  # "2 May, 2016"
     return "" if dated or _MARK.isdisjoint(between) else "mark"
 
 
@@ -396,13 +396,13 @@ def _settings(words: Words, at: int, end: int) -> tuple[tuple[str, Run], ...]:
     return tuple(found)
 
 
-def _is_calendar(word: Token) -> bool:
+def is_calendar(word: Token) -> bool:
     low = word.low.lstrip("!")
     return word.shown[:1].isupper() and (low in CALENDAR.months or low in CALENDAR.weekdays)
 
 
 def _is_time(word: Token) -> bool:
-    return _is_calendar(word) or (word.number and _YEAR.fullmatch(word.shown) is not None)
+    return is_calendar(word) or (word.number and _YEAR.fullmatch(word.shown) is not None)
 
 
 def _forms(verb: str) -> tuple[str, ...]:

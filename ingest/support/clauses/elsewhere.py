@@ -18,6 +18,7 @@ from vouchgate.ingest.support.clauses.acts import (
     Words,
     acts,
     first_run,
+    is_calendar,
     is_verb,
     outside_brackets,
 )
@@ -85,7 +86,10 @@ class _Pair:
         named = one.name and one.content and not is_verb(self._ours, second)
         if named and {at - 1 for at in places}.isdisjoint(self._at(one)):
             return all(
-                word is not None and word.name and word.content and not self._ours_too(word)
+                word is not None
+                and (word.name or is_calendar(word))
+                and word.content
+                and not self._ours_too(word)
                 for word in before
             )
         if one.low in ACTS.ordinals:

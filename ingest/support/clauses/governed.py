@@ -6,7 +6,7 @@ is done a plan, an attempt, a permission or somebody's wish, or says that it is 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import pairwise
 
 from vouchgate.ingest.support.clauses.acts import ACTS
@@ -14,6 +14,8 @@ from vouchgate.ingest.support.tokens import LISTS, Token
 
 _NEAR = 4  # words of the place from the one that rules to the act
 _PAST = frozenset({"been", "had", "has", "have", "was", "were", "already"})  # before what was done
+_IS = frozenset({"is", "are", "was", "were"})
+_MODAL = frozenset({"modals"})
 _AUXILIARIES = 2  # words before a verb
 _AS_IT_STANDS = ("adverbs", "clauses", "modals")
 _DECIDING = ("we", "you")  # "we will use Redis" is how records decide, and "you will wear a helmet" is a rule
@@ -24,7 +26,10 @@ def governed(words: Sequence[Token], place: Sequence[Token]) -> dict[str, float]
     """Whether the place says of an act of the statement what that leaves out: by a modal ("will"), which may as well be
     how it is decided (`intended`), or by another word (`governed`). Linear in both."""
     found = {"intended": 0.0, "governed": 0.0}
-    if not any(token.low in LISTS.governing for token in place):
+    done = _done(words)
+    if not any(
+        token.low in LISTS.governing or (done and _is_due(place, at)) for at, token in enumerate(place)
+    ):
         return found
     ours = [token for token in words if token.content]
     said = {token.low for token in words}.union(*(token.keys for token in words))
@@ -34,19 +39,35 @@ def governed(words: Sequence[Token], place: Sequence[Token]) -> dict[str, float]
             before[key].update(one.keys)
     opens = ours[0].keys if ours else ()
     seen: set[str] = set()
-    done = _done(words)
     for at, token in enumerate(place):
-        forms = LISTS.governing.get(token.low, frozenset())
-        told = bool(at) and "modals" in forms and place[at - 1].low in _DECIDING
-        if forms and not told and said.isdisjoint((token.low, *token.keys)):
-            act = _act(forms, place[at + 1 : at + 1 + _NEAR])
+        due = _is_due(place, at)
+        forms = _MODAL if due else _forms(place, at, said)
+        act = _act(forms, place[at + 1 + due : at + 1 + due + _NEAR]) if forms else None
+        if act is not None:
             opened = not forms.isdisjoint(_OF_ALL)
-            if act is not None and any(
+            told = any(
                 not seen.isdisjoint(before.get(key, ())) or (opened and key in opens) for key in act.keys
-            ):
-                found["intended" if "modals" in forms and done.isdisjoint(act.keys) else "governed"] = 1.0
+            )
+            undone = not (done.isdisjoint(act.keys) or seen.isdisjoint(before))
+            if (undone and "modals" in forms) or (told and "modals" not in forms):
+                found["governed"] = 1.0
+            elif told and not due:  # "is to be read" is how documents rule
+                found["intended"] = 1.0
         seen.update(token.keys)
     return found
+
+
+def _forms(place: Sequence[Token], at: int, said: Collection[str]) -> frozenset[str]:
+    """What a word of the place rules that the statement has in no form; none where it is how people decide."""
+    token = place[at]
+    forms = LISTS.governing.get(token.low, frozenset())
+    decides = bool(at) and "modals" in forms and place[at - 1].low in _DECIDING
+    return frozenset() if decides or token.low in said or not set(token.keys).isdisjoint(said) else forms
+
+
+def _is_due(place: Sequence[Token], at: int) -> bool:
+    """Whether something "is to" be done."""
+    return place[at].low in _IS and at + 1 < len(place) and place[at + 1].low == "to"
 
 
 def _done(words: Sequence[Token]) -> frozenset[str]:

@@ -14,6 +14,7 @@ from functools import cached_property
 from itertools import pairwise
 
 from vouchgate.ingest.support.clauses.acts import ACTS
+from vouchgate.ingest.support.clauses.roles import attached
 from vouchgate.ingest.support.tokens import LISTS, Token
 
 _NEAR = 5  # words to either side that are of the same clause
@@ -85,7 +86,7 @@ def replaced(laid: Compared) -> int:
             for left in laid.at(at - 1)
             for right in laid.at(at + 1)
         )
-    return count + _begins_otherwise(laid) + _ends_otherwise(laid)
+    return count + _begins_otherwise(laid) + _ends_otherwise(laid) + _attached_otherwise(laid)
 
 
 def _begins_otherwise(laid: Compared) -> bool:
@@ -132,6 +133,19 @@ def _ends_otherwise(laid: Compared) -> bool:
         ):
             return True
     return False
+
+
+def _attached_otherwise(laid: Compared) -> bool:
+    """Whether a small word attaches a missing word to one of the place, which has another there: "mandatory for guests"
+    and "mandatory for administrators"."""
+    lost = {token.keys[0] for token in laid.lost}
+    theirs: dict[tuple[str, str], set[str]] = {}
+    for one, how, other in attached(laid.place):
+        theirs.setdefault((one, how), set()).add(other)
+    return any(
+        other in lost and laid.own.isdisjoint(theirs.get((one, how), laid.own))
+        for one, how, other in attached(laid.words)
+    )
 
 
 def _between(words: Sequence[Token], one: Token, other: Token, small: Collection[str]) -> list[str]:

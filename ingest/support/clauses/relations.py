@@ -12,6 +12,8 @@ _SUPERLATIVE = 6  # letters; "oldest" and longer, so that "west", "test" and "re
 _TURNING = frozenset(
     {"after", "before", "once", "when", "until", "following"}
 )  # of two the later may stand first
+_FIRST = frozenset({"first"})
+_STEP = 4  # words to either side of "then" that tell two steps apart
 _BACK = 4  # words before a superlative among which "one of the" begins
 
 
@@ -29,26 +31,35 @@ def unrelated(words: Sequence[Token], place: Sequence[Token]) -> bool:
     )
     if preferred and theirs.isdisjoint(LISTS.preferring):
         return True
-    if theirs.isdisjoint(_TURNING) and _turned_round(words, place):
-        return True
     return any(_outranked(token.low, words, place) for token in words if _is_superlative(token))
 
 
-def _turned_round(words: Sequence[Token], place: Sequence[Token]) -> bool:
-    """Whether of "one, then the other" the place has the other first."""
+def turned_round(words: Sequence[Token], place: Sequence[Token]) -> bool:
+    """Whether of "one, then the other" the place has the other first: the nearest word, or all of the few words that
+    only one of the two has. What stands before or after another by its small words may be told in any order."""
+    if any(token.low in _TURNING for token in place):
+        return False
     where: dict[str, list[int]] = {}
     for at, token in enumerate(place):
         for key in token.keys if token.content else ():
             where.setdefault(key, []).append(at)
-    for at, token in enumerate(words):
+    steps: list[list[str]] = [[]]
+    for token in words:
         if token.low == "then":
-            one = next((where.get(word.keys[0], []) for word in reversed(words[:at]) if word.content), [])
-            other = next((where.get(word.keys[0], []) for word in words[at + 1 :] if word.content), [])
-            if not one or not other:
-                continue
-            listed = any(word.low == "then" for word in place[min(other) : min(one)])
-            if max(other) < min(one) or listed:
-                return True
+            steps.append([])
+        elif token.content and token.keys[0] in where and token.low not in _FIRST:
+            steps[-1].append(token.keys[0])
+    for before, behind in pairwise(steps):
+        if not before or not behind:
+            continue
+        one, other = where[before[-1]][0], where[behind[0]][0]
+        listed = any(token.low == "then" for token in place[other:one])
+        if listed or (one > other and len(where[behind[0]]) == 1):
+            return True
+        first = [where[key][0] for key in before[-_STEP:] if key not in behind]
+        second = [where[key][0] for key in behind[:_STEP] if key not in before]
+        if first and second and max(second) < min(first):
+            return True
     return False
 
 

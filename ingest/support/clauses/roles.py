@@ -69,7 +69,49 @@ def exchanged(text: str, words: Sequence[Token], source: str, place: Sequence[To
         return True
     ours = _linked(text, words)
     there = _linked(source, place) if ours else frozenset()
-    return any((link, right, left) in there for link, left, right in ours - there)
+    if any((link, right, left) in there for link, left, right in ours - there):
+        return True
+    changes, theirs_too = _changes(words), _changes(place)
+    turned = any((after, before) in theirs_too for before, after in changes - theirs_too)
+    return turned or _crossed(attached(words), attached(place))
+
+
+def _changes(words: Sequence[Token]) -> frozenset[tuple[str, str]]:
+    """What stands right behind "from" with what stands right behind the "to" that follows: "from 9 s to 4 s"."""
+    found = set()
+    for at, token in enumerate(words):
+        if token.low == "from":
+            behind = range(at + 1, min(at + 1 + _REACH, len(words)))
+            ends = next((index for index in behind if words[index].low == "to"), len(words))
+            one, other = (
+                next((word for word in words[first : first + 2] if word.content), None)
+                for first in (at + 1, ends + 1)
+            )
+            if one is not None and other is not None:
+                found.add((one.keys[0], other.keys[0]))
+    return frozenset(found)
+
+
+def attached(words: Sequence[Token]) -> frozenset[tuple[str, str, str]]:
+    """What a small word of relation attaches to what: "primary", "at" and "Leeds" of "the primary at Leeds"."""
+    found = set()
+    for at, token in enumerate(words[1:-1], 1):
+        if token.low in LISTS.relations and words[at - 1].content:
+            behind = next((word for word in words[at + 1 : at + 3] if word.low not in LISTS.articles), None)
+            if behind is not None and behind.content:
+                found.add((words[at - 1].keys[0], token.low, behind.keys[0]))
+    return frozenset(found)
+
+
+def _crossed(ours: frozenset[tuple[str, str, str]], theirs: frozenset[tuple[str, str, str]]) -> bool:
+    """Whether of two things, each attached in one way, the place has the other one in each one's stead: "the primary at
+    Leeds, the standby at York" and "the primary at York, the standby at Leeds"."""
+    return any(
+        {(one, how, that), (other, how, this)} <= theirs
+        for one, how, this in ours - theirs
+        for other, also, that in ours - theirs
+        if how == also and one != other and this != that
+    )
 
 
 def _linked(text: str, words: Sequence[Token]) -> frozenset[tuple[tuple[str, ...], str, str]]:

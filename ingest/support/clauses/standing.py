@@ -19,7 +19,9 @@ _NAME = r"(?:[A-Za-z]{2,10}[-_ #]{0,2}\d[\d-]{0,20}|commit [0-9a-f]{7,40}|[\w.-]
 # The words for each standing. Those for a record that was replaced mean the same, of the others each its own.
 _WORDS = {
     Standing.IN_FORCE: "accepted|approved|adopted|ratified|final|in force",
-    Standing.PROPOSED: "proposed|a proposal|a draft|pending",
+    Standing.PROPOSED: (
+        "proposed|a proposal|a draft|pending|deferred|postponed|on hold|in review|under review|under discussion"
+    ),
     Standing.SUPERSEDED: "superseded|replaced|obsoleted",
     Standing.REJECTED: "rejected|declined|turned down",
     Standing.DEPRECATED: "deprecated|withdrawn|retired|revoked|historic",
@@ -54,6 +56,7 @@ _FORMS = tuple(
         rf"(?P<title>[^()\[\]]{{3,200}}) [(\[](?:see )?(?P<name>{_NAME})[)\]] {_BECAME}",
         rf"(?P<title>[^()\[\]]{{3,200}}?) {_BECAME} [(\[](?:see )?(?P<name>{_NAME})[)\]]",
         rf"(?P<by>{_NAME}) (?P<word>supersede[sd]|replace[sd]|obsolete[sd]) (?P<name>{_NAME}){_ON}",
+        rf"(?P<name>{_NAME}) (?P<word>rejected|declined|turned down|deferred|postponed) (?P<title>[^()\[\]]{{3,200}})",
         rf"(?P<by>{_NAME}) (?P<word>took) the place of (?P<name>{_NAME}){_ON}",
         rf"(?P<name>{_NAME}) (?:is (?P<word>{'|'.join(_ENDED)})|(?P<ended>no longer applies))(?:[;,]| and|, and| as)"
         rf" (?P<by>{_NAME}) {_TOOK}{_ON}",
@@ -76,12 +79,13 @@ def standing_told(claim: str, found: Found, parts: Sequence[Statement]) -> dict[
         said = _parsed(claim[start:end])
         if said is None or any(first <= start < last for first, last in told):
             continue
+        by = said.get("by")
         if _plain(said["name"] or "") in names:
-            word = (said["word"] or said.get("ended") or "").lower()
-            stance = _stance(word, said["by"], said.get("title"), found)
+            word = (said.get("word") or said.get("ended") or "").lower()
+            stance = _stance(word, by, said.get("title"), found)
             dated = not said.get("on") or _is_dated(said["on"] or "", found)
             told[start, end] = stance if dated or stance is not Stance.STATES else Stance.SILENT
-        elif said["by"] and _plain(said["by"]) in names:
+        elif by and _plain(by) in names:
             told[start, end] = Stance.SILENT
     return told
 
@@ -141,13 +145,13 @@ def _date(written: str) -> frozenset[str]:
 
 
 def _is_title(said: str, title: str) -> bool:
-    """Whether these are the words of a title, and no others."""
+    """Whether these are words of a title, at least half of them, and no others."""
     ours, theirs = (
         {word.key for word in words_of(text) if word.kind is not Kind.FUNCTION and not word.key.isdigit()}
         - _OF_ANY_RECORD
         for text in (said, title)
     )
-    return bool(theirs) and ours == theirs
+    return bool(ours) and ours <= theirs and 2 * len(ours) >= len(theirs)
 
 
 def _plain(name: str) -> str:

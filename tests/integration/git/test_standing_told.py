@@ -36,6 +36,7 @@ PAGES = {
         6, "Use queues", "Superseded by [1](0001-use-postgresql.md) (2024-05-17)", "We use queues."
     ),
     "docs/adr/0007-graphql.md": "# 7. Use GraphQL\n\n**Rejected**, 2023-04-04.\n\n## Decision\n\nWe use GraphQL.\n",
+    "docs/adr/0008-phones.md": page(8, "Tickets on phones of guests", "Deferred", "Tickets are on phones."),
     "docs/adr/0005-log.md": "# 5. Log as JSON\n\n## Decision\n\nLogs are lines of JSON.\n",
 }
 _FILES = {f"ADR-{name[10:13]}": name for name in PAGES}
@@ -76,6 +77,8 @@ def gate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gate]:
         "ADR-0003 is only proposed so far.",
         "ADR-0004 was turned down in March 2024.",
         "ADR-0007 was rejected on 4 April 2023.",
+        "ADR-0008 (tickets on phones) is deferred.",
+        "ADR-0008 deferred tickets on phones.",
     ],
 )
 def test_where_a_record_stands_is_its_own_word(gate: Gate, claim: str) -> None:
@@ -107,6 +110,9 @@ def test_where_a_record_stands_is_its_own_word(gate: Gate, claim: str) -> None:
         "ADR-0002 no longer applies; ADR-0003 took its place.",
         "ADR-0003 was turned down.",
         "We use GraphQL (ADR-0007).",
+        "ADR-0008 rejected tickets on phones.",
+        "ADR-0008 (tickets on watches) is deferred.",
+        "ADR-0008 (phones) is deferred.",
         "ADR-0005 is accepted.",  # it has no status
         "Shipping weekly was rejected (ADR-0004).",
         "Shipping monthly with drones was rejected (ADR-0004).",

@@ -45,6 +45,7 @@ def paths(text: str) -> list[tuple[str, str]]:
         ("It went in May. Source: `CHANGELOG.md`", "CHANGELOG.md", "CHANGELOG.md"),
         ("See pyproject.toml:12.", "pyproject.toml:12", "pyproject.toml#L12-L12"),
         ("CHANGELOG.md says that it went.", "CHANGELOG.md", "CHANGELOG.md"),
+        ("CHANGELOG.md 2.2.0: it went.", "CHANGELOG.md", "CHANGELOG.md"),
         ("It is so. `README.md`: it is a pilot.", "README.md", "README.md"),
     ],
 )

@@ -88,6 +88,14 @@ def test_the_name_of_a_file_tells_of_which_day_it_is() -> None:
     assert dated.stance is Stance.STATES
 
 
+def test_what_keeps_a_statement_waiting_is_found_beside_what_does_not() -> None:
+    """Of two reasons the one counts with which a place does not even speak of a statement."""
+    held = hold(
+        "The pier was closed.", "The pier, which may be wet, is to be closed in May if the board agrees."
+    )
+    assert held.why in TURNED, held
+
+
 @pytest.mark.parametrize(
     ("claim", "source", "why"),
     [
