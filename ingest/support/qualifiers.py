@@ -19,6 +19,7 @@ _OPENS = 2  # words before "that" which can only say something of what follows: 
 _FRAME = 8  # words of a statement among which a clause may begin that it says something of
 _REACH = 3  # words that say something after a negation or another word that qualifies
 _MARK = frozenset(",.;:!?()[]|\n")
+_QUOTES = frozenset("\"'`“”‘’")
 _TURNING = LISTS.joints - LISTS.joining  # with which something else is said
 _PREFERRED = {"instead": "of", "rather": "than"}
 _USED_TO = "used to"  # the one of `former` that is two words
@@ -65,7 +66,10 @@ def qualified(text: str, words: Sequence[Token], place: Sequence[Token], source:
         for at, token in enumerate(words)
         if token.content
     ]
+    mine, others = _passed_over(text, words), _passed_over(source, place)
     denied, denies = _denied(text, words), _denied(source, place)
+    # What something else is preferred to is denied as well: "A rather than B" says "A, and not B".
+    denied, denies = (denied | mine if denies else denied), (denies | others if denied else denies)
     apart = _denied_apart(met, denied, denies)
     alike = frozenset() if apart else _denied_alike(text, words, source, place, met)
     plain = [(at, places) for at, places in met if words[at].keys[0] not in alike]
@@ -89,7 +93,6 @@ def qualified(text: str, words: Sequence[Token], place: Sequence[Token], source:
         token.low in LISTS.former and token.low.endswith("ly") and token.low not in lows for token in words
     )
     found["former"] = max(found["former"], float(once))
-    mine, others = _passed_over(text, words), _passed_over(source, place)
     found["passed_over"] = float(bool(others) and _only_within(met, mine, others))
     found["framed"] = float(_framed(words, theirs))
     return found
@@ -201,13 +204,18 @@ def _denied(text: str, words: Sequence[Token]) -> frozenset[int]:
     """Which words stand in the reach of a negation: the next few that say something, up to a mark."""
     found: set[int] = set()
     for at, token in enumerate(words):
-        if not is_denial(token) or denies_all_else(words, at):
+        if not is_denial(token) or denies_all_else(words, at) or _is_quoted(text, token):
             continue
         found.update(_after(text, words, at))
         last = at + 1 == len(words) or not _MARK.isdisjoint(text[token.end : words[at + 1].start])
         if last:  # "…, which is wrong": nothing follows, so it denies what stands before it
             found.update(_before(text, words, at))
     return frozenset(found)
+
+
+def _is_quoted(text: str, token: Token) -> bool:
+    """Whether a word stands by itself in quotation marks or marks of code: keys with "no" in a row."""
+    return text[token.start - 1 : token.start] in _QUOTES and text[token.end : token.end + 1] in _QUOTES
 
 
 def _after(text: str, words: Sequence[Token], at: int) -> Iterator[int]:

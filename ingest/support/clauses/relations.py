@@ -24,7 +24,8 @@ def unrelated(words: Sequence[Token], place: Sequence[Token]) -> bool:
     for at, token in enumerate(words):
         accepted = LISTS.relating.get(token.low)
         counted = at + 1 < len(words) and words[at + 1].number  # "more than 50" may be "over 50"
-        if accepted is not None and not counted and theirs.isdisjoint(accepted):
+        prefers = token.low == "than" and at > 0 and words[at - 1].low == "rather"
+        if accepted is not None and not counted and not prefers and theirs.isdisjoint(accepted):
             return True
     preferred = any(
         one.low in ("instead", "rather") and two.low in ("of", "than") for one, two in pairwise(words)

@@ -132,7 +132,7 @@ def _linked(text: str, words: Sequence[Token]) -> frozenset[tuple[tuple[str, ...
                 break
             tells = apart or (before not in link and _EVEN.isdisjoint(link) and not _BE.issuperset(link))
             if tells and second.content and second.keys[0] != first.keys[0]:
-                found.append(((before,) if apart else tuple(link), first.keys[0], second.keys[0]))
+                found.append(((before,) if apart else tuple(link), _thing(first), _thing(second)))
             if apart:
                 break
             link.append(second.keys[0])
@@ -164,9 +164,19 @@ def _against(verb: _Verb, theirs: dict[str, list[_Verb]]) -> bool:
     return any(verb.subject & keys and not one for keys, one in zip(wrong, alone, strict=True))
 
 
+def _thing(token: Token) -> str:
+    """A thing by its name, of one or several: a recorder is no recording."""
+    return token.low.removesuffix("s") if token.low[-2:] != "ss" else token.low
+
+
 def _verbs(text: str, words: Sequence[Token]) -> Iterator[_Verb]:
     for at, token in enumerate(words):
-        if not at or not token.content or _VERBS.isdisjoint(token.keys):
+        if (
+            not at
+            or not token.content
+            or _VERBS.isdisjoint(token.keys)
+            or words[at - 1].low in LISTS.articles
+        ):
             continue
         participle = token.low.endswith(("ed", "en", "t"))
         passive = participle and any(word.low in _BE for word in words[max(0, at - 2) : at])

@@ -71,6 +71,17 @@ def test_a_source_states_what_it_says_in_one_place(claim: str) -> None:
             "",
         ),
         ("Access tokens expire after two hours.", "| access tokens | expire after 2 hours |", ""),
+        (
+            "Boats with a red flag need a pilot.",
+            'Boats with a red flag need a pilot; those with "no" in their row do.',
+            "",
+        ),
+        ("Tickets are slips rather than coins.", "Tickets are slips. We do not use coins for tickets.", ""),
+        (
+            "After a good start the recorder copies the tape into a box.",
+            "When the recording has a good start, the recorder copies it into a box, the whole tape.",
+            "",
+        ),
     ],
 )
 def test_the_same_in_another_form_is_stated(claim: str, source: str, title: str) -> None:
