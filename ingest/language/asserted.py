@@ -63,7 +63,8 @@ _SENTENCE = re.compile(r".*[.!?]\s", re.DOTALL)
 # What a line begins with that shows how it is not to be.
 _SHOWN_WRONG = re.compile(
     r"[ \t]*(?:(?:[-*+•]|\d{1,3}[.)])[ \t]+)?[*_]{0,3}"
-    r"(?:[✗✘❌🚫⛔]|\[rejected\]|(?:wrong|incorrect|rejected|don['’]?t)[*_]{0,3}:)",
+    r"(?:[✗✘❌🚫⛔]|\[rejected\]|(?:wrong|incorrect|rejected|don['’]?t|(?:common )?(?:myth|misconception)(?: \d{1,3})?)"
+    r"[*_]{0,3}:)",
     re.IGNORECASE,
 )
 _ASIDE = re.compile(r"\([^()]{0,200}\)")

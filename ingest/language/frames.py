@@ -197,7 +197,7 @@ def _of_sentences(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[Frame
     before: tuple[int, int] | None = None
     for start, end in spans:
         sentence = text[start:end]
-        if before is not None and _TAKEN_BACK.match(sentence) and "\n\n" not in text[before[1] : start]:
+        if before is not None and _TAKEN_BACK.match(sentence):
             yield Frame(*before, Framing("", _NONE))
         tag = _TAG.search(sentence) if sentence[-1:] in ")]." else None
         framing = _framing(tag[1].strip(), _TAGS) if tag is not None else None
