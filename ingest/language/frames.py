@@ -84,12 +84,18 @@ _STATUS = re.compile(
     re.IGNORECASE,
 )
 _BANNER = re.compile(
-    r"\bth(?:is|e present) (?:page|document|guide|doc|runbook|file|article|policy|manual)(?: \w+)? (?:is|was|has been)"
-    r"(?: \w+){0,2}? (?:outdated|out of date|obsolete|superseded|deprecated|withdrawn|archived"
+    r"\bth(?:is|e present) (?:page|document|guide|doc|runbook|file|article|paper|post|policy|manual|study)(?: \w+)?"
+    r" (?:is|was|has been)(?: \w+){0,2}?"
+    r" (?:outdated|out of date|obsolete|superseded|deprecated|withdrawn|archived|retracted|satire|a parody|a hoax"
     r"|no longer (?:maintained|valid|current|true|in use|accurate)"
     r"|not (?:yet )?(?:approved|accepted|in force|implemented))",
     re.IGNORECASE,
 )
+_RETRACTED = re.compile(
+    r"\s*(?:#{1,6} )?[(\[]?(?:retracted|withdrawn)(?: (?:article|chapter|paper|study))?[)\]]?(?:[:：]|(?<=[)\]]))",
+    re.IGNORECASE,
+)
+_LONGEST_BANNER = 299  # characters
 _HEAD = 1_500  # characters at the top of a page, where it says what has become of it
 _LONGEST = 120  # characters of what leads to a list
 _LONGEST_CELL = 40  # characters
@@ -109,8 +115,13 @@ def frames(text: str, spans: Sequence[tuple[int, int]]) -> list[Frame]:
     )
 
 
+def banner_of(text: str) -> str:
+    """What a short text says of the page that it is on, as "This page is outdated."; empty when it says nothing so."""
+    return text if len(text) <= _LONGEST_BANNER and _BANNER.search(text) else ""
+
+
 def _of_page(text: str) -> Iterator[Frame]:
-    for match in (_STATUS.match(text), _BANNER.search(text, 0, _HEAD)):
+    for match in (_STATUS.match(text), _RETRACTED.match(text), _BANNER.search(text, 0, _HEAD)):
         if match is not None:
             yield Frame(match.end(), len(text), Framing(match.group(), _PAST))
 

@@ -18,6 +18,7 @@ from trafilatura import bare_extraction
 from trafilatura.baseline import basic_cleaning
 from trafilatura.settings import Document
 
+from vouchgate.ingest.language.frames import banner_of
 from vouchgate.ingest.language.words import RUN
 from vouchgate.ingest.sources.web.page import (
     TITLE_CHARACTERS,
@@ -69,6 +70,11 @@ _NOTES = re.compile(
     r"note|tip|warn|caution|danger|important|admonition|alert|callout|hint|aside--", re.IGNORECASE
 )
 
+_NOTICE = re.compile(
+    r"banner|alert|warn|notice|caution|deprecat|outdated|archiv|obsolete|retract|admonition|callout|[at]mbox|announce",
+    re.IGNORECASE,
+)
+
 
 def read_html(body: bytes, *, url: str, content_type: str, now: datetime) -> Page:
     """Reads an HTML or XHTML document that was found at `url`. Raises what its libraries raise."""
@@ -87,8 +93,9 @@ def read_html(body: bytes, *, url: str, content_type: str, now: datetime) -> Pag
     for element in tree.iter("section", "div", "article"):
         _drop_anchor(element)
     drop_visitors(tree)
+    banner = _banner(tree)
     whole, targets = _main(tree)
-    text, cut = bounded(clean(whole))
+    text, cut = bounded(clean(f"{banner}\n\n{whole}" if banner and banner not in whole else whole))
     return Page(
         title=title or heading,
         text=text,
@@ -116,6 +123,7 @@ def read_xml(body: bytes, *, content_type: str) -> Page:
         if root is None:
             return Page()
         etree.strip_tags(root, etree.Entity, etree.Comment, etree.ProcessingInstruction)
+        etree.strip_elements(root, "{*}script", "{*}style", "{*}template", with_tail=False)
         lines = [line for text in root.itertext() if (line := " ".join(text.split()))]
     except (etree.XMLSyntaxError, UnicodeDecodeError):  # not XML; or it names characters that do not exist
         return Page()
@@ -149,6 +157,15 @@ def _main(tree: html.HtmlElement) -> tuple[str, list[str]]:
     for head in list(tree.iter("head")):
         head.drop_tree()
     return body_text(tree), [each.get("href") or "" for each in tree.iter("a")]
+
+
+def _banner(tree: html.HtmlElement) -> str:
+    """What a box that is called a notice says of the page, for it is often left out of the main text; else nothing."""
+    for box in tree.iter("div", "p", "aside", "section"):
+        names = f"{box.get('class', '')} {box.get('id', '')} {box.get('role', '')}"
+        if _NOTICE.search(names[:500]) and (said := banner_of(_line(box))):
+            return said
+    return ""
 
 
 def _lost_form(tree: html.HtmlElement, main: etree._Element) -> bool:

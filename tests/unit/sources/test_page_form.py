@@ -53,6 +53,25 @@ def test_what_frames_a_sentence_is_read_with_it(page: str, part: str) -> None:
     assert stance(text_of(PAGES[page].replace("{}", part))) is not Stance.STATES
 
 
+@pytest.mark.parametrize(
+    "notice",
+    [
+        '<div class="site-banner">This page is outdated.</div>',
+        '<section role="alert"><p>This document has been superseded.</p></section>',
+        '<p class="retraction-notice">This article has been retracted.</p>',
+    ],
+)
+def test_what_a_notice_beside_the_text_says_of_the_page_counts(notice: str) -> None:
+    source = PAGES["long"].replace("{}", P).replace("<main>", f"{notice}<main>")
+    assert stance(text_of(source)) is not Stance.STATES
+    assert stance(text_of(source.replace("This", "Each"))) is Stance.STATES
+
+
+def test_what_is_retracted_by_its_heading_does_not_hold() -> None:
+    source = PAGES["long"].replace("{}", P).replace("<h1>The pier", "<h1>RETRACTED ARTICLE: The pier")
+    assert stance(text_of(source)) is not Stance.STATES
+
+
 def test_a_line_in_bold_is_a_heading() -> None:
     part = f"<p><b>Rejected</b></p>{P}<p><strong>Rules</strong></p>"
     assert stance(text_of(PAGES["long"].replace("{}", part))) is not Stance.STATES
