@@ -170,12 +170,10 @@ def _banner(tree: html.HtmlElement) -> str:
 
 def _lost_form(tree: html.HtmlElement, main: etree._Element) -> bool:
     """Whether trafilatura found no main text and took paragraphs alone, or all as one, as it does of short pages."""
-    if any(each.tag == "p" and "\n" in (each.text or "") for each in main):
-        return True
-    short = sum(map(len, main.itertext())) < _SHORT
-    return (
-        short and next(main.iter("head"), None) is None and next(tree.iter(*HEADINGS[1:]), None) is not None
-    )
+    size = sum(map(len, main.itertext()))
+    flat = sum(len(each.text) for each in main if each.tag == "p" and "\n" in (each.text or ""))
+    lost = next(main.iter("head"), None) is None and next(tree.iter(*HEADINGS[1:]), None) is not None
+    return flat > size / 2 or (size < _SHORT and lost)
 
 
 def _drop_unsaid(tree: html.HtmlElement) -> None:
