@@ -80,7 +80,8 @@ def weight_of(source: Found, policy: Policy) -> int:
         return 0
     if not source.source_id or is_official(source, policy):
         return TENTHS
-    if is_below(host_of(source.source_id), frozenset(rules.wire)):
+    wire = is_below(host_of(source.source_id), frozenset(rules.wire))
+    if wire and not policy.reputation.anybody_writes(source):
         return rules.weights.wire
     group = policy.reputation.group_of(source)
     if group is SiteGroup.UNLISTED and "/" in source.site:

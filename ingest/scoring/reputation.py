@@ -90,7 +90,7 @@ class Reputation(Frozen):
             return SiteGroup.UNLISTED
         group = self.groups[listed]
         moderated = group not in (SiteGroup.PEER_REVIEWED, SiteGroup.PRIMARY)
-        by_visitors = self._anybody_writes(source) if moderated else self.visitors_write(source, listed)
+        by_visitors = self.anybody_writes(source) if moderated else self.visitors_write(source, listed)
         return SiteGroup.UNLISTED if by_visitors else group
 
     def of(self, source: Found) -> float:
@@ -105,7 +105,7 @@ class Reputation(Frozen):
     def visitors_write(self, source: Found, listed: str, *, wikis: bool = True) -> bool:
         """Whether visitors, and not whom `listed` names, write a page on its site. `wikis` are written by visitors,
         unless those who may write there were chosen."""
-        if self._anybody_writes(source):
+        if self.anybody_writes(source):
             return True
         host = host_of(source.source_id)
         if not host:
@@ -115,7 +115,7 @@ class Reputation(Frozen):
         labels = () if "/" in listed else host.removesuffix(listed).split(".")
         return not hosts.isdisjoint(labels) or not paths.isdisjoint(_parts(source))
 
-    def _anybody_writes(self, source: Found) -> bool:
+    def anybody_writes(self, source: Found) -> bool:
         """Whether anybody may write it, and nobody looks at it before it is there."""
         if source.citation.type is CitationType.ISSUE or source.source_id.startswith("issue:"):
             return True

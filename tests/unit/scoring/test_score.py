@@ -57,7 +57,14 @@ def policy_with(**changes: object) -> Policy:
 
 STRICT = policy_with(preset="strict", confidence_floor=0.8, spoken_of="queue")
 HOUSE = policy_with(
-    official_domains=("Docs.corp.example", "github.com/corp", "github.com", "substack.com", "wiki"),
+    official_domains=(
+        "Docs.corp.example",
+        "github.com/corp",
+        "gitlab.com/corp",
+        "github.com",
+        "substack.com",
+        "wiki",
+    ),
     banned_domains=("spam.example", "github.com/mallory"),
 )
 PRESETS = pytest.mark.parametrize("policy", [BALANCED, STRICT], ids=["balanced", "strict"])
@@ -268,6 +275,8 @@ def test_an_old_page_of_a_good_house_gets_the_strict_floor_and_no_more() -> None
         ("https://github.com/corp/x/issues/1", False),
         ("https://github.com/corp/x/pull/1", False),
         ("https://github.com/corp/x/discussions/1", False),
+        ("https://gitlab.com/corp/x/-/merge_requests/1", False),
+        ("https://gitlab.com/corp/x/-/blob/main/x.md", True),
         ("https://github.com/orgs/corp/discussions/1", False),
         ("https://api.github.com/repos/corp/x/issues/1/comments", False),
         ("https://github.com/corp/x/compare/main...mallory:main", False),
