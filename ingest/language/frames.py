@@ -95,6 +95,12 @@ _RETRACTED = re.compile(
     r"\s*(?:#{1,6} )?[(\[]?(?:retracted|withdrawn)(?: (?:article|chapter|paper|study))?[)\]]?(?:[:：]|(?<=[)\]]))",
     re.IGNORECASE,
 )
+# What a forge says of a change that is not there: a claim on it says that it is proposed, or was.
+_UNMERGED = re.compile(
+    r"^(?:Pull|Merge) request \d{1,10} (?:is open|is locked|was closed without being merged)[^.\n]{0,60}\.$",
+    re.MULTILINE,
+)
+_OF_CHANGES = frozenset({"pr", "mr", "closed", "declined", "rejected"})
 _LONGEST_BANNER = 299  # characters
 _HEAD = 1_500  # characters at the top of a page, where it says what has become of it
 _LONGEST = 120  # characters of what leads to a list
@@ -124,6 +130,8 @@ def _of_page(text: str) -> Iterator[Frame]:
     for match in (_STATUS.match(text), _RETRACTED.match(text), _BANNER.search(text, 0, _HEAD)):
         if match is not None:
             yield Frame(match.end(), len(text), Framing(match.group(), _PAST))
+    if (unmerged := _UNMERGED.search(text, 0, _HEAD)) is not None:
+        yield Frame(unmerged.end(), len(text), Framing(unmerged.group(), _PLAN | _PAST | _OF_CHANGES))
 
 
 def _framing(text: str, kinds: Sequence[tuple[re.Pattern[str], frozenset[str]]]) -> Framing | None:

@@ -63,6 +63,16 @@ def test_what_is_framed_does_not_hold_by_itself(part: str) -> None:
     assert stance(SAID, part.format(SAID)) is not Stance.STATES
 
 
+@pytest.mark.parametrize("status", ["is open", "is open as a draft", "was closed without being merged"])
+def test_what_a_change_that_was_not_merged_says_is_not_so(status: str) -> None:
+    thread = "Tickets\n\nPull request 12 {}.\n\n" + SAID
+    unmerged, merged = (SourceText(thread.format(said)) for said in (status, "was merged"))
+    (held,), (now,) = stances(SAID, unmerged), stances(SAID, merged)
+    assert (held.stance, now.stance) == (Stance.SPEAKS, Stance.STATES)
+    (told,) = stances(f"By PR 12, {SAID[0].lower()}{SAID[1:]}", unmerged)
+    assert told.why != "under"
+
+
 @pytest.mark.parametrize(
     "part",
     [
