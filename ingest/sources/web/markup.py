@@ -30,7 +30,7 @@ from vouchgate.ingest.sources.web.page import (
     plausible,
 )
 from vouchgate.ingest.sources.web.structure import BLOCKS, CELLS, HEADINGS, as_markdown, body_text
-from vouchgate.ingest.sources.web.visitors import drop_visitors
+from vouchgate.ingest.sources.web.visitors import drop_visitors, size_of
 
 # Finding the main text takes about 35 µs an element. A document with more, some 2 MB, is read whole instead.
 _MOST_ELEMENTS = 40_000
@@ -38,6 +38,7 @@ _MOST_LINKS = 200
 _MOST_TARGETS = 5_000  # links looked at
 _LONGEST_URL = 2_000
 _SHORT = 1_500  # characters
+_NOTHING = 150  # with so few a page says nothing by itself
 _LONGEST_HEADING = 120  # characters of a line in bold
 _REFRESH_SECONDS = 5  # a page that waits longer before it sends a browser on is meant to be read
 
@@ -182,13 +183,18 @@ def _drop_unsaid(tree: html.HtmlElement) -> None:
         element.attrib.pop("data-preloaded", None)  # trafilatura would take it for the text of a forum
         if element.getparent() is not None and (element.tag in _STRUCK or _is_unseen(element)):
             element.drop_tree()
+    asides = list(tree.iter("noscript"))
+    size = size_of(tree) - sum(map(size_of, asides))
+    for element in asides:
+        if size < _NOTHING:  # a page that a script fills: who runs none reads what it has for them
+            element.drop_tag()
+        elif "script" not in _line(element).lower():  # by what asks for a browser such a page is known
+            element.drop_tree()
 
 
 def _is_unseen(element: html.HtmlElement) -> bool:
     if element.tag in _UNSEEN:
         return element.tag != "dialog" or "open" not in element.attrib
-    if element.tag == "noscript":  # by what asks for a browser such a page is known
-        return "script" not in _line(element).lower()
     style = "".join((element.get("style") or "").lower().split())
     hidden = "hidden" in element.attrib or re.search(r"display:none|visibility:(?:hidden|collapse)", style)
     return bool(hidden) and element.get("role") != "tabpanel"

@@ -41,7 +41,7 @@ def drop_visitors(tree: html.HtmlElement) -> None:
     named = {each for each in tree.iter() if _is_called_so(each)} | set(_headed(tree))
     found = [each for each in named if each.getparent() is not None and next(each.iter("h1"), None) is None]
     outer = [each for each in found if named.isdisjoint(each.iterancestors())]
-    if outer and _size(tree) - sum(map(_size, outer)) >= _LEAST:
+    if outer and size_of(tree) - sum(map(size_of, outer)) >= _LEAST:
         for element in outer:
             element.drop_tree()
 
@@ -86,5 +86,6 @@ def _headed(tree: html.HtmlElement) -> Iterator[html.HtmlElement]:
             yield following
 
 
-def _size(element: html.HtmlElement) -> int:
+def size_of(element: html.HtmlElement) -> int:
+    """How many characters it shows."""
     return len(" ".join(element.text_content().split()))

@@ -103,7 +103,6 @@ def test_a_frame_ends_where_its_part_of_the_page_ends(page: str, part: str) -> N
         '<script type="application/ld+json">{"@type":"Article","articleBody":"%s"}</script>',
         '<script type="application/ld+json">{"@type":"Review","reviewBody":"%s"}</script>',
         "<template><p>%s</p></template>",
-        "<noscript><p>%s</p></noscript>",
         "<textarea>%s</textarea>",
         "<select><option>%s</option></select>",
         "<dialog><p>%s</p></dialog>",
@@ -116,6 +115,14 @@ def test_what_only_programs_see_is_not_what_the_page_says(beside: str, part: str
     text = text_of(source)
     assert "ferry office" not in text
     assert "Boats leave" in text
+
+
+def test_what_is_for_readers_without_scripts_is_read_where_there_is_nothing_else() -> None:
+    aside = f"<noscript><h2>Hours</h2>{P}</noscript>"
+    assert SAID not in text_of(LONG.replace("{}", f"{BESIDE}{aside}"))
+    shell = '<html><head><title>Forum</title></head><body><div id="root"></div>{}</body></html>'
+    assert text_of(shell.replace("{}", aside)) == f"## Hours\n\n{SAID}"
+    assert SAID in text_of(shell.replace("{}", f"<noscript>{BESIDE}{P}{BESIDE}</noscript>"))
 
 
 @pytest.mark.parametrize(
