@@ -210,6 +210,9 @@ def _prepare(tree: html.HtmlElement) -> None:
     for element in list(tree.iter("ul", "ol")):
         if _within(element, "td", "th"):
             _flatten_list(element)
+    for element in list(tree.iter("div", "p", "span")):
+        if element.get("role") == "heading":
+            _rename(element, f"h{level}" if (level := element.get("aria-level", "3")) in "23456" else "h3")
     for element in list(tree.iter("aside")):
         names = f"{element.get('class', '')} {element.get('role', '')}"
         if _NOTES.search(names[:500]) and _in_main_part(element):
@@ -225,9 +228,6 @@ def _make_paragraphs(tree: html.HtmlElement) -> None:
     for element in list(tree.iter("blockquote")):
         if not any(child.tag in BLOCKS and child.tag != "br" for child in element):
             _wrap(element, "p")  # else it could not be told from what stands in <pre>
-    for element in list(tree.iter("p")):
-        if _is_bold(element):
-            element.text = element[0].tail = "**"
     for element in list(tree.iter("figure")):
         if _line(element):
             element.tag = "div"
@@ -235,6 +235,9 @@ def _make_paragraphs(tree: html.HtmlElement) -> None:
         box = element.tag == "figcaption" or _has_own_words(element)
         if box and not any(child.tag in BLOCKS for child in element):
             element.tag = "p"
+    for element in tree.iter("p"):
+        if _is_bold(element):
+            element.text = element[0].tail = "**"
 
 
 def _wrap(element: html.HtmlElement, name: str) -> None:

@@ -73,9 +73,14 @@ def joined(blocks: Iterable[str]) -> str:
 
 
 def _mark_headings(main: etree._Element) -> None:
+    """The first `h1` is the title of the page, and each one behind it a heading of a part."""
+    titled = False
     for heading in main.iter("head"):
+        name = heading.get("rend") or ""
+        sign = _SIGNS.get("h2" if titled and name == "h1" else name, "## ")
+        titled |= name == "h1"
         if next(heading.iterancestors("cell", "item"), None) is None:
-            heading.text = _SIGNS.get(heading.get("rend") or "", "## ") + (heading.text or "").lstrip()
+            heading.text = sign + (heading.text or "").lstrip()
 
 
 def _blocks(element: etree._Element) -> Iterator[str]:

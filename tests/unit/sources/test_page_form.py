@@ -78,6 +78,19 @@ def test_a_line_in_bold_is_a_heading() -> None:
     assert stance(text_of(PAGES["long"].replace("{}", f"<p><b>{SAID}</b></p>"))) is Stance.STATES
 
 
+@pytest.mark.parametrize(
+    "heading",
+    [
+        "<h1>Rejected</h1>",
+        '<div role="heading" aria-level="2">Rejected</div>',
+        '<div class="title"><strong>Rejected</strong></div>',
+        "<p><b>Rejected</b></p>",
+    ],
+)
+def test_what_looks_like_a_heading_is_one(heading: str) -> None:
+    assert stance(text_of(PAGES["long"].replace("{}", f"{heading}{P}"))) is not Stance.STATES
+
+
 @pytest.mark.parametrize("page", PAGES)
 @pytest.mark.parametrize(
     "part",
