@@ -103,14 +103,14 @@ class Reputation(Frozen):
         return bool(host) and source.site == publisher and not self.visitors_write(source, publisher)
 
     def visitors_write(self, source: Found, listed: str, *, wikis: bool = True) -> bool:
-        """Whether visitors, and not whom `listed` names, write a page on its site. `wikis` are written by visitors,
-        unless those who may write there were chosen."""
+        """Whether visitors, and not whom `listed` names, write a page on its site. `wikis` of a host of one's own
+        are not, where those who may write there were chosen; one of a platform may be open to all its users."""
         if self.anybody_writes(source):
             return True
         host = host_of(source.source_id)
         if not host:
             return False
-        besides = frozenset[str]() if wikis else _WIKIS
+        besides = _WIKIS if not wikis and "/" not in listed else frozenset[str]()
         hosts, paths = (set(self.visitors.hosts) - besides, set(self.visitors.paths) - besides)
         labels = () if "/" in listed else host.removesuffix(listed).split(".")
         return not hosts.isdisjoint(labels) or not paths.isdisjoint(_parts(source))

@@ -278,6 +278,7 @@ def test_an_old_page_of_a_good_house_gets_the_strict_floor_and_no_more() -> None
         ("https://gitlab.com/corp/x/-/merge_requests/1", False),
         ("https://gitlab.com/corp/x/-/blob/main/x.md", True),
         ("https://github.com/orgs/corp/discussions/1", False),
+        ("https://github.com/corp/x/wiki/Home", False),
         ("https://api.github.com/repos/corp/x/issues/1/comments", False),
         ("https://github.com/corp/x/compare/main...mallory:main", False),
         ("https://github.com/corp/forum/blob/main/issues/x.md", True),
