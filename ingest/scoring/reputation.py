@@ -18,7 +18,7 @@ from vouchgate.ingest.claims.citation import CitationType
 from vouchgate.ingest.claims.frozen import Frozen
 from vouchgate.ingest.claims.source import Found, SourceReading
 from vouchgate.ingest.data import read_data
-from vouchgate.ingest.scoring.sites import host_of, is_public_suffix, site_of
+from vouchgate.ingest.scoring.sites import host_of, is_public_suffix, parts_of_path, site_of
 
 MAX_PUBLISHER_CHARACTERS = 512  # a host has 253, an account on it some fewer
 _PATH_PARTS = 3  # of a path that may say that visitors write there; the first is often a language
@@ -30,6 +30,7 @@ _LONGEST_QUERY = 2_000  # characters that are looked at
 _WIKIS = frozenset({"wiki", "wikis", "cwiki"})
 # GitHub shows a commit of any fork as one of the repository it was forked from.
 _COMMIT = re.compile(r"[0-9a-f]{7,64}(?:\.\w+)*")
+_OF_FORKS = frozenset({"actions", "activity", "checks", "forks", "network", "runs", "suites"})
 _GITHUB = "github.com/"
 
 
@@ -122,7 +123,7 @@ class Reputation(Frozen):
         if not host_of(source.source_id):
             return False
         address = urlsplit(source.source_id)
-        parts = [unquote(part).lower() for part in address.path.split("/") if part]
+        parts = [unquote(part) for part in parts_of_path(address.path)]
         asked = {name.lower(): value.lower() for name, value in parse_qsl(address.query[:_LONGEST_QUERY])}
         beginnings = tuple(
             begin.rpartition("/")[2]
@@ -137,16 +138,17 @@ class Reputation(Frozen):
 
 
 def _may_be_a_forks(parts: Sequence[str], asked: Mapping[str, str]) -> bool:
-    """Whether a page of a repository at GitHub shows a commit by its id or a pull request: anybody may have made it."""
+    """Whether a page of a repository at GitHub shows a commit by its id, a pull request, what ran for one, or forks:
+    anybody may have made it."""
     behind = {part for at, part in enumerate(parts) if parts[max(at - 1, 0)] in _REFS} | set(parts[2:4])
     behind |= {part.rpartition("@")[2] for part in parts if "@" in part} | {asked.get("ref", "")}
     pulled = any("pull" in parts[at + 1 : at + 3] for at, part in enumerate(parts) if part in _FILES)
-    return pulled or any(map(_COMMIT.fullmatch, behind))
+    return pulled or not _OF_FORKS.isdisjoint(parts[2:3]) or any(map(_COMMIT.fullmatch, behind))
 
 
 def _parts(source: Found) -> Sequence[str]:
     """The parts of its path that may say that visitors write there."""
-    parts = [part for part in urlsplit(source.source_id).path.lower().split("/") if part]
+    parts = parts_of_path(urlsplit(source.source_id).path)
     if "/" not in source.site:
         return parts[:_PATH_PARTS]
     ends = (at for at, part in enumerate(parts) if part in _FILES)

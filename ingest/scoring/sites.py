@@ -54,7 +54,7 @@ def site_of(url: str) -> str:
     host = host_of(url)
     if not host or _is_address(host):
         return host
-    segments = _segments(urlsplit(url).path)
+    segments = parts_of_path(urlsplit(url).path)
     site = _on_platform(host, segments) or registrable_domain(host)
     personal = segments and segments[0][0] in "~@" and len(segments[0]) > 1
     if site and "/" not in site and personal:
@@ -132,7 +132,7 @@ def _ascii(host: str) -> str:
         return ""
 
 
-def _segments(path: str) -> list[str]:
+def parts_of_path(path: str) -> list[str]:
     """The parts of a path as a server sees them: empty ones and dots taken out, one spelling for each."""
     parts: list[str] = []
     for raw in path.split("/"):
