@@ -311,10 +311,19 @@ def without_echo(page: Page, urls: Iterable[str]) -> Page:
 _SEARCHES = frozenset(
     {
         *(
-            "buscar",
             "busca",
+            "buscar",
+            "define",
+            "explore",
             "find",
+            "hashtag",
+            "keyword",
+            "keywords",
+            "label",
+            "labels",
             "lookup",
+        ),
+        *(
             "q",
             "query",
             "recherche",
@@ -322,8 +331,12 @@ _SEARCHES = frozenset(
             "s",
             "search",
             "special:search",
+            "suche",
+            "tag",
+            "tagged",
+            "tags",
+            "zoeken",
         ),
-        *("suche", "zoeken"),
     }
 )
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z\d])|(?<=\d)(?=[A-Z])")
