@@ -1,5 +1,4 @@
-"""The main text of a page as Markdown has it: headings with their signs, a blank line between blocks, what is quoted
-and what is code marked as such.
+"""The main text of a page as Markdown has it: headings with signs, a blank line between blocks, marked quotations.
 
 What frames a sentence is seen by that form ("Rejected" above it, "If the flag is set:" before its list), and it ends
 where a block ends: without the form a heading is a line like any other, and a lead-in holds for all that follows.
@@ -7,6 +6,7 @@ where a block ends: without the form a heading is a line like any other, and a l
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from lxml import etree, html
@@ -53,6 +53,9 @@ _LINES = frozenset({"br", "dd", "dt", "li", "option", "tbody", "tfoot", "thead",
 _SIGNS = {"li": "- ", **{name: f"{'#' * level} " for level, name in enumerate(HEADINGS, 1)}}
 _TABLE_RULE = "|---|"
 _CELL, _BLOCK = " | ", "\f"  # what sets cells and blocks apart; no text has a form feed
+# A line of code that would be taken for a heading, or make the one above it one. Other code needs no fence, and goes on
+# from the words before it: "To start it, run:".
+_HEADS = re.compile(r"^[ \t]*(?:#{1,6}[ \t]|={1,6}[ \t]|(?:={2}|-{3}|~{3}|\^{3})|\*\*|__)", re.MULTILINE)
 _IN_QUOTE = frozenset({"p", "head", "list", "quote", "table", "code"})
 
 
@@ -97,7 +100,7 @@ def _block(element: etree._Element) -> Iterator[str]:
         lines = joined(_blocks(element)).split("\n")
         yield "\n".join(f"> {line}".rstrip() for line in lines)
     elif text := xmltotxt(element, False).strip():
-        yield f"```\n{text}\n```" if element.tag == "code" and "\n" in text else text
+        yield f"```\n{text}\n```" if element.tag == "code" and _HEADS.search(text) else text
 
 
 def _said(text: str | None) -> Iterator[str]:

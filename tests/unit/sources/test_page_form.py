@@ -72,6 +72,13 @@ def test_what_is_retracted_by_its_heading_does_not_hold() -> None:
     assert stance(text_of(source)) is not Stance.STATES
 
 
+def test_code_goes_on_from_the_words_before_it() -> None:
+    part = "<p>To sell a ticket, run:</p><pre><code>sell --sundays\nsell --done</code></pre>"
+    text = text_of(PAGES["long"].replace("{}", part))
+    (held,) = stances("To sell a ticket, run `sell --sundays`.", SourceText(text))
+    assert held.stance is Stance.STATES
+
+
 def test_a_line_in_bold_is_a_heading() -> None:
     part = f"<p><b>Rejected</b></p>{P}<p><strong>Rules</strong></p>"
     assert stance(text_of(PAGES["long"].replace("{}", part))) is not Stance.STATES
