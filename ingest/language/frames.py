@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from vouchgate.ingest.data import read_data
-from vouchgate.ingest.language.asserted import CODE, ITEM, NUMBERING, Line, lead_in, lines_of
+from vouchgate.ingest.language.asserted import CODE, ITEM, NUMBERING, Line, heading_of, lead_in, lines_of
 
 
 class Framing(NamedTuple):
@@ -146,7 +146,7 @@ def _under_headings(lines: Sequence[Line]) -> Iterator[Frame]:
         if under is not None and line.level <= under[0]:
             yield Frame(under[1], line.start, under[2])
             under = None
-        if under is None and (framing := _framing(NUMBERING.sub("", line.shown.strip()), _HEADINGS)):
+        if under is None and (framing := _framing(heading_of(line.shown), _HEADINGS)):
             under = (line.level, line.end, framing)
     if under is not None:
         yield Frame(under[1], lines[-1].end, under[2])
