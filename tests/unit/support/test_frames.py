@@ -51,6 +51,8 @@ def stance(claim: str, part: str) -> Stance:
         "{}\n\nThat is no longer the case.",
         "> {}\n\nThis is wrong.",
         "Myth: {}",
+        "Rumour has it: {}",
+        "A competitor says:\n\n> {}",
         "- **Common misconception:** {}",
         "{} However, this is not true.",
         "{} Or does it?",
