@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from vouchgate.ingest.citations import detect_citations
 from vouchgate.ingest.claims.bounds import TEXT_CHARACTERS
 from vouchgate.ingest.claims.citation import Citation, CitationType
-from vouchgate.ingest.claims.source import LINKS, Form, Found, Held, Stance, Standing
+from vouchgate.ingest.claims.source import Form, Found, Held, Stance, Standing
 from vouchgate.ingest.corroboration.history import TENTHS, Hit
 from vouchgate.ingest.corroboration.independence import text_groups
 from vouchgate.ingest.policy import Policy
@@ -22,6 +22,7 @@ from vouchgate.ingest.support.holding import hold, text_held
 from vouchgate.ingest.support.texts import digest_of
 
 MOST_HITS = 64  # of one history; texts are compared two by two
+MOST_CITED = 2_000  # sites that a text names: one that is left out would be independent of it
 MOST_QUOTED = 600  # characters of a quotation
 UNREADABLE = "an address that cannot be read"
 BETWEEN = " … "  # the places that a quotation is made of
@@ -80,7 +81,8 @@ def weight_of(source: Found, policy: Policy) -> int:
         return 0
     if not source.source_id or is_official(source, policy):
         return TENTHS
-    if is_below(host_of(source.source_id), frozenset(rules.wire)):
+    wire = is_below(host_of(source.source_id), frozenset(rules.wire))
+    if wire and not policy.reputation.anybody_writes(source):
         return rules.weights.wire
     group = policy.reputation.group_of(source)
     if group is SiteGroup.UNLISTED and "/" in source.site:
@@ -148,4 +150,4 @@ def _cited_sites(text: str, links: Sequence[str], own: str) -> tuple[str, ...]:
     sites = {
         site_of(citation.value) for citation in detect_citations(text) if citation.type is CitationType.URL
     }
-    return tuple(sorted({*sites, *links} - {"", own})[:LINKS])
+    return tuple(sorted({*sites, *links} - {"", own})[:MOST_CITED])

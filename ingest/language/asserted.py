@@ -29,6 +29,11 @@ _COMMENT = re.compile(
     r"\.\. (?![_|\[]|.{0,200}::)"
 )  # of reStructuredText, with the lines that are indented below it
 _HEADING = re.compile(r"(#{1,6}|={1,6})[ \t]{1,8}(\S.{0,300})|(\*\*|__)([^*_\n]{2,120})(?:\*\*|__):?[ \t]*")
+_HTML_HEADING = re.compile(
+    r"<h([1-6])\b[^<>]{0,200}>.{1,300}</h\1>", re.IGNORECASE
+)  # as Markdown may have it
+_WIKI_HEADING = re.compile(r"h([1-6])\. (?=\S)")  # of Jira and Textile
+_TAG = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")
 _RULE = re.compile(r"(=|-|~|\^)\1{2,200}[ \t]*")
 _THINGS = r"(?:options?|ideas?|alternatives?|solutions?|approach(?:es)?|designs?|proposals?|variants?)"
 _TURNED_DOWN = r"(?:rejected|discarded|dismissed|declined|abandoned|considered)"
@@ -63,7 +68,8 @@ _SENTENCE = re.compile(r".*[.!?]\s", re.DOTALL)
 # What a line begins with that shows how it is not to be.
 _SHOWN_WRONG = re.compile(
     r"[ \t]*(?:(?:[-*+•]|\d{1,3}[.)])[ \t]+)?[*_]{0,3}"
-    r"(?:[✗✘❌🚫⛔]|\[rejected\]|(?:wrong|incorrect|rejected|don['’]?t)[*_]{0,3}:)",
+    r"(?:[✗✘❌🚫⛔]|\[rejected\]|(?:wrong|incorrect|rejected|don['’]?t|(?:common )?(?:myth|misconception)(?: \d{1,3})?)"
+    r"[*_]{0,3}:)",
     re.IGNORECASE,
 )
 _ASIDE = re.compile(r"\([^()]{0,200}\)")
@@ -155,7 +161,7 @@ def _denied(text: str) -> Iterator[tuple[int, int]]:
     for start, end, line, level, fenced in lines_of(text):
         if level:
             if not under or level <= under:
-                under = level if level > 1 and _UNDER.fullmatch(NUMBERING.sub("", line.strip())) else 0
+                under = level if level > 1 and _UNDER.fullmatch(heading_of(line)) else 0
             listed, comment, said = level == _BOLD and _denies_list(line), False, ""
             continue
         indented = line[:1] in (" ", "\t")
@@ -169,6 +175,11 @@ def _denied(text: str) -> Iterator[tuple[int, int]]:
         if line.strip() and not (within or fenced or CODE.match(line)):
             listed = _denies_list(said)
         before = line.strip()
+
+
+def heading_of(line: str) -> str:
+    """The words of a line that is a heading."""
+    return NUMBERING.sub("", _WIKI_HEADING.sub("", _TAG.sub("", line).strip(), count=1))
 
 
 def _denies_list(said: str) -> bool:
@@ -199,6 +210,10 @@ def _level(lines: list[str], number: int) -> int:
     match = _HEADING.fullmatch(line[:400])
     if match is not None:
         return len(match[1]) if match[1] else _BOLD
+    if line.startswith("<") and (tagged := _HTML_HEADING.fullmatch(line[:600])):
+        return int(tagged[1])
+    if wiki := _WIKI_HEADING.match(line):
+        return int(wiki[1])
     following = lines[number + 1].rstrip("\r\n") if line and number + 1 < len(lines) else ""
     if _RULE.fullmatch(following):
         return 1 if following[0] == "=" else 2

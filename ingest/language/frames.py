@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from vouchgate.ingest.data import read_data
-from vouchgate.ingest.language.asserted import CODE, ITEM, NUMBERING, Line, lead_in, lines_of
+from vouchgate.ingest.language.asserted import CODE, ITEM, NUMBERING, Line, heading_of, lead_in, lines_of
 
 
 class Framing(NamedTuple):
@@ -84,12 +84,24 @@ _STATUS = re.compile(
     re.IGNORECASE,
 )
 _BANNER = re.compile(
-    r"\bth(?:is|e present) (?:page|document|guide|doc|runbook|file|article|policy|manual)(?: \w+)? (?:is|was|has been)"
-    r"(?: \w+){0,2}? (?:outdated|out of date|obsolete|superseded|deprecated|withdrawn|archived"
+    r"\bth(?:is|e present) (?:page|document|guide|doc|runbook|file|article|paper|post|policy|manual|study)(?: \w+)?"
+    r" (?:is|was|has been)(?: \w+){0,2}?"
+    r" (?:outdated|out of date|obsolete|superseded|deprecated|withdrawn|archived|retracted|satire|a parody|a hoax"
     r"|no longer (?:maintained|valid|current|true|in use|accurate)"
     r"|not (?:yet )?(?:approved|accepted|in force|implemented))",
     re.IGNORECASE,
 )
+_RETRACTED = re.compile(
+    r"\s*(?:#{1,6} )?[(\[]?(?:retracted|withdrawn)(?: (?:article|chapter|paper|study))?[)\]]?(?:[:：]|(?<=[)\]]))",
+    re.IGNORECASE,
+)
+# What a forge says of a change that is not there: a claim on it says that it is proposed, or was.
+_UNMERGED = re.compile(
+    r"^(?:Pull|Merge) request \d{1,10} (?:is open|is locked|was closed without being merged)[^.\n]{0,60}\.$",
+    re.MULTILINE,
+)
+_OF_CHANGES = frozenset({"pr", "mr", "closed", "declined", "rejected"})
+_LONGEST_BANNER = 299  # characters
 _HEAD = 1_500  # characters at the top of a page, where it says what has become of it
 _LONGEST = 120  # characters of what leads to a list
 _LONGEST_CELL = 40  # characters
@@ -109,10 +121,17 @@ def frames(text: str, spans: Sequence[tuple[int, int]]) -> list[Frame]:
     )
 
 
+def banner_of(text: str) -> str:
+    """What a short text says of the page that it is on, as "This page is outdated."; empty when it says nothing so."""
+    return text if len(text) <= _LONGEST_BANNER and _BANNER.search(text) else ""
+
+
 def _of_page(text: str) -> Iterator[Frame]:
-    for match in (_STATUS.match(text), _BANNER.search(text, 0, _HEAD)):
+    for match in (_STATUS.match(text), _RETRACTED.match(text), _BANNER.search(text, 0, _HEAD)):
         if match is not None:
             yield Frame(match.end(), len(text), Framing(match.group(), _PAST))
+    if (unmerged := _UNMERGED.search(text, 0, _HEAD)) is not None:
+        yield Frame(unmerged.end(), len(text), Framing(unmerged.group(), _PLAN | _PAST | _OF_CHANGES))
 
 
 def _framing(text: str, kinds: Sequence[tuple[re.Pattern[str], frozenset[str]]]) -> Framing | None:
@@ -127,7 +146,7 @@ def _under_headings(lines: Sequence[Line]) -> Iterator[Frame]:
         if under is not None and line.level <= under[0]:
             yield Frame(under[1], line.start, under[2])
             under = None
-        if under is None and (framing := _framing(NUMBERING.sub("", line.shown.strip()), _HEADINGS)):
+        if under is None and (framing := _framing(heading_of(line.shown), _HEADINGS)):
             under = (line.level, line.end, framing)
     if under is not None:
         yield Frame(under[1], lines[-1].end, under[2])
@@ -197,7 +216,7 @@ def _of_sentences(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[Frame
     before: tuple[int, int] | None = None
     for start, end in spans:
         sentence = text[start:end]
-        if before is not None and _TAKEN_BACK.match(sentence) and "\n\n" not in text[before[1] : start]:
+        if before is not None and _TAKEN_BACK.match(sentence):
             yield Frame(*before, Framing("", _NONE))
         tag = _TAG.search(sentence) if sentence[-1:] in ")]." else None
         framing = _framing(tag[1].strip(), _TAGS) if tag is not None else None

@@ -182,6 +182,14 @@ def language_of(text: str, untold: str = ENGLISH) -> str:
     return ENGLISH if english or len(_PLAIN_WORD.findall(text)) < _MANY else untold
 
 
+def foreign_words(text: str) -> frozenset[str]:
+    """The function words of other languages in a sentence that has none of English; none where it has one."""
+    words = _LETTERS.findall(text.lower())
+    if any(word in LISTS.function and word not in LISTS.shared for word in words):
+        return frozenset()
+    return frozenset(word for word in words if word in LISTS.foreign)
+
+
 def respelled(word: str, spellings: Mapping[str, str]) -> str:
     """A word with its letters as they may be written, too."""
     return "".join(spellings.get(letter, letter) for letter in word)

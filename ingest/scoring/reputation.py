@@ -5,11 +5,12 @@ The table is a field of the policy. A policy file changes it site by site; see `
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property
 from typing import Annotated, Any, Self
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from pydantic import Field, model_validator
 
@@ -17,10 +18,20 @@ from vouchgate.ingest.claims.citation import CitationType
 from vouchgate.ingest.claims.frozen import Frozen
 from vouchgate.ingest.claims.source import Found, SourceReading
 from vouchgate.ingest.data import read_data
-from vouchgate.ingest.scoring.sites import host_of, is_public_suffix, site_of
+from vouchgate.ingest.scoring.sites import host_of, is_public_suffix, parts_of_path, site_of
 
 MAX_PUBLISHER_CHARACTERS = 512  # a host has 253, an account on it some fewer
 _PATH_PARTS = 3  # of a path that may say that visitors write there; the first is often a language
+# On a platform the first two name the account and the repository, which may be called anything.
+_ACCOUNT_PARTS = slice(2, 6)
+_FILES = frozenset({"blame", "blob", "raw", "src", "tree"})  # behind which a ref and a file are named
+_REFS = _FILES | {"archive", "commit", "commits", "tar.gz", "zip"}
+_LONGEST_QUERY = 2_000  # characters that are looked at
+_WIKIS = frozenset({"wiki", "wikis", "cwiki"})
+# GitHub shows a commit of any fork as one of the repository it was forked from.
+_COMMIT = re.compile(r"[0-9a-f]{7,64}(?:\.\w+)*")
+_OF_FORKS = frozenset({"actions", "activity", "checks", "forks", "network", "runs", "suites"})
+_GITHUB = "github.com/"
 
 
 class SiteGroup(StrEnum):
@@ -35,10 +46,13 @@ class SiteGroup(StrEnum):
 
 
 class Visitors(Frozen):
-    """Words in a host or a path that say that visitors write there, and not the site's owner."""
+    """Words in a host or a path that say that visitors write there, and not the site's owner. `beginnings` of a part of
+    the path, and names of `parameters`, say so of sites that are listed for how they moderate, too."""
 
     hosts: tuple[str, ...]
     paths: tuple[str, ...]
+    beginnings: tuple[str, ...] = ()
+    parameters: tuple[str, ...] = ()
 
 
 class Reputation(Frozen):
@@ -76,11 +90,9 @@ class Reputation(Frozen):
         if listed is None:
             return SiteGroup.UNLISTED
         group = self.groups[listed]
-        if group in (SiteGroup.PEER_REVIEWED, SiteGroup.PRIMARY) and self._visitors_write(
-            source, host, listed
-        ):
-            return SiteGroup.UNLISTED
-        return group
+        moderated = group not in (SiteGroup.PEER_REVIEWED, SiteGroup.PRIMARY)
+        by_visitors = self.anybody_writes(source) if moderated else self.visitors_write(source, listed)
+        return SiteGroup.UNLISTED if by_visitors else group
 
     def of(self, source: Found) -> float:
         """The reputation term of its score, 0 to 1."""
@@ -89,18 +101,58 @@ class Reputation(Frozen):
     def is_own_word(self, source: Found, publisher: str) -> bool:
         """Whether it is a page of this publisher, and not one that visitors write."""
         host = host_of(source.source_id)
-        return bool(host) and source.site == publisher and not self._visitors_write(source, host, publisher)
+        return bool(host) and source.site == publisher and not self.visitors_write(source, publisher)
 
-    def _visitors_write(self, source: Found, host: str, listed: str) -> bool:
-        if source.citation.type is CitationType.ISSUE:
+    def visitors_write(self, source: Found, listed: str, *, wikis: bool = True) -> bool:
+        """Whether visitors, and not whom `listed` names, write a page on its site. `wikis` of a host of one's own
+        are not, where those who may write there were chosen; one of a platform may be open to all its users."""
+        if self.anybody_writes(source):
             return True
+        host = host_of(source.source_id)
         if not host:
             return False
-        parts = [part for part in urlsplit(source.source_id).path.lower().split("/") if part][:_PATH_PARTS]
+        besides = _WIKIS if not wikis and "/" not in listed else frozenset[str]()
+        hosts, paths = (set(self.visitors.hosts) - besides, set(self.visitors.paths) - besides)
         labels = () if "/" in listed else host.removesuffix(listed).split(".")
-        return any(label in self.visitors.hosts for label in labels) or any(
-            part in self.visitors.paths for part in parts
+        return not hosts.isdisjoint(labels) or not paths.isdisjoint(_parts(source))
+
+    def anybody_writes(self, source: Found) -> bool:
+        """Whether anybody may write it, and nobody looks at it before it is there."""
+        if source.citation.type is CitationType.ISSUE or source.source_id.startswith("issue:"):
+            return True
+        if not host_of(source.source_id):
+            return False
+        address = urlsplit(source.source_id)
+        parts = [unquote(part) for part in parts_of_path(address.path)]
+        asked = {name.lower(): value.lower() for name, value in parse_qsl(address.query[:_LONGEST_QUERY])}
+        beginnings = tuple(
+            begin.rpartition("/")[2]
+            for begin in self.visitors.beginnings
+            if "/" not in begin or begin.startswith(f"{source.site}/")
         )
+        return (
+            any(said.startswith(beginnings) for said in (*parts, *asked.values()))
+            or not asked.keys().isdisjoint(self.visitors.parameters)
+            or (source.site.startswith(_GITHUB) and _may_be_a_forks(parts, asked))
+        )
+
+
+def _may_be_a_forks(parts: Sequence[str], asked: Mapping[str, str]) -> bool:
+    """Whether a page of a repository at GitHub shows a commit by its id, a pull request, what ran for one, or forks:
+    anybody may have made it."""
+    behind = {part for at, part in enumerate(parts) if parts[max(at - 1, 0)] in _REFS} | set(parts[2:4])
+    behind |= {part.rpartition("@")[2] for part in parts if "@" in part} | {asked.get("ref", "")}
+    pulled = any("pull" in parts[at + 1 : at + 3] for at, part in enumerate(parts) if part in _FILES)
+    return pulled or not _OF_FORKS.isdisjoint(parts[2:3]) or any(map(_COMMIT.fullmatch, behind))
+
+
+def _parts(source: Found) -> Sequence[str]:
+    """The parts of its path that may say that visitors write there."""
+    parts = parts_of_path(urlsplit(source.source_id).path)
+    if "/" not in source.site:
+        return parts[:_PATH_PARTS]
+    ends = (at for at, part in enumerate(parts) if part in _FILES)
+    return parts[: next(ends, len(parts))][_ACCOUNT_PARTS]
 
 
 def _names(site: str, host: str) -> Iterator[str]:

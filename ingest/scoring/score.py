@@ -88,16 +88,15 @@ def is_official(source: Found, policy: Policy) -> bool:
     """Whether it is the grounding repository's own record, or on an official domain of the policy.
 
     A domain speaks for the hosts below it, but not for what a platform hosts there for others: the site of
-    such a page lies below the domain, or is an account of it.
+    such a page lies below the domain, or is an account of it. Nor does it for what visitors write: issues, forums.
     """
     if source.official:
         return True
     site, host = source.site, host_of(source.source_id)
     for entry in map(str.lower, policy.official_domains):
-        if site == entry:
-            return True
         within = entry == site or entry.endswith("." + site)
-        if "/" not in site and (host == entry or (within and host.endswith("." + entry))):
+        below = "/" not in site and (host == entry or (within and host.endswith("." + entry)))
+        if (site == entry or below) and not policy.reputation.visitors_write(source, entry, wikis=False):
             return True
     return False
 

@@ -39,12 +39,13 @@ class _Rule:
 
 @dataclass(frozen=True, slots=True)
 class _Platforms:
-    """The rules of a host, the longest path first; `subdomains` are those of `*.host`, without a path, and
-    `pages` those that an account has elsewhere."""
+    """The rules of a host, the longest path first; `subdomains` are those of `*.host`, without a path, `pages` those
+    that an account has elsewhere, and `houses` has for each of several sites of one house the first."""
 
     paths: dict[str, tuple[_Rule, ...]]
     subdomains: dict[str, str]
     pages: dict[str, str]
+    houses: dict[str, str]
 
 
 def site_of(url: str) -> str:
@@ -53,7 +54,7 @@ def site_of(url: str) -> str:
     host = host_of(url)
     if not host or _is_address(host):
         return host
-    segments = _segments(urlsplit(url).path)
+    segments = parts_of_path(urlsplit(url).path)
     site = _on_platform(host, segments) or registrable_domain(host)
     personal = segments and segments[0][0] in "~@" and len(segments[0]) > 1
     if site and "/" not in site and personal:
@@ -62,11 +63,11 @@ def site_of(url: str) -> str:
 
 
 def author_of(site: str) -> str:
-    """The account behind a site that a platform keeps under another domain, or the site itself: both
-    alice.github.io and github.com/alice are written by github.com/alice."""
+    """Who is behind a site that has another domain, too, or the site itself: both alice.github.io and github.com/alice
+    are written by github.com/alice, and who writes in one wiki of Wikimedia may write in all."""
     label, _, domain = site.partition(".")
     account = _platforms().pages.get(domain)
-    return site if account is None else account.replace("*", label)
+    return _platforms().houses.get(site, site) if account is None else account.replace("*", label)
 
 
 def host_of(url: str) -> str:
@@ -131,7 +132,7 @@ def _ascii(host: str) -> str:
         return ""
 
 
-def _segments(path: str) -> list[str]:
+def parts_of_path(path: str) -> list[str]:
     """The parts of a path as a server sees them: empty ones and dots taken out, one spelling for each."""
     parts: list[str] = []
     for raw in path.split("/"):
@@ -178,7 +179,8 @@ def _suffixes() -> PublicSuffixList:
 @cache
 def _platforms() -> _Platforms:
     document = read_data("platforms.toml")
-    pages = {pattern.removeprefix("*."): site for pattern, site in document.pop("pages").items()}
+    pages = {pattern.removeprefix("*."): site for pattern, site in document["pages"].items()}
+    houses = {site: first for first, sites in document["houses"].items() for site in sites}
     paths: dict[str, list[_Rule]] = {}
     subdomains: dict[str, str] = {}
     for pattern, site in _patterns(document):
@@ -194,10 +196,11 @@ def _platforms() -> _Platforms:
         },
         subdomains,
         pages,
+        houses,
     )
 
 
 def _patterns(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    for group in document.values():
+    for group in (group for name, group in document.items() if name not in ("houses", "pages")):
         yield from ((pattern, pattern) for pattern in group["sites"])
         yield from group.get("same_as", {}).items()

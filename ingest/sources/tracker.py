@@ -151,7 +151,7 @@ class Tickets(Registry):
                 "odd_answer", f"{who} was asked for {name} and answered with another.", status=answer.status
             )
         title = text_of(at(record, tracker.title))
-        return build_found(
+        found = build_found(
             citation,
             source_id=f"{tracker.name}:{name}",
             url=tracker.page.format_map(groups),
@@ -160,6 +160,9 @@ class Tickets(Registry):
             detail=f"{name} “{title[:120]}” is there.",
             dated=None if tracker.dated is None else time_of(at(record, tracker.dated)),
         )
+        # Whoever may write tickets writes them, and not whose site it is.
+        project = name.rpartition("-")[0].lower() or tracker.name
+        return found.model_copy(update={"site": f"{found.site}/{project}"} if found.site else {})
 
 
 def load_trackers(file: Path) -> list[Tracker]:

@@ -18,7 +18,7 @@ from vouchgate.ingest.contradictions.match import Contradiction
 from vouchgate.ingest.contradictions.rules import contradictions
 from vouchgate.ingest.language.asserted import without_hidden
 from vouchgate.ingest.language.sentences import without_questions
-from vouchgate.ingest.language.terms import ENGLISH, language_of
+from vouchgate.ingest.language.terms import ENGLISH, foreign_words, language_of
 from vouchgate.ingest.language.words import NAME
 from vouchgate.ingest.support import passages, turns
 from vouchgate.ingest.support.address import unsaid
@@ -165,12 +165,22 @@ def held_against(  # noqa: PLR0917  (what a source is held against by, all of it
         quoted = stances(said.text, SourceText(part, title, found.project), conflicts, said.statements)
         held = tuple(map(_better, held, _moved(quoted, start)))
     held = tuple(turns.limited(held, sent, found, ready.text)) if found.recorded else held
+    held = tuple(_in_english(said, one, source.text) for one in held)
     later: tuple[Held, ...] = ()
     if found.later:
         later = stances(said.text, texts.later(found).source, (), said.statements)
     if found.citation.type == CitationType.SYMBOL:
         held = tuple(_to_the_letter(said, one, source.text, found.title) for one in held)
     return (*_told(said, held, later, record), *_unsaid_pictures(said, source.text))
+
+
+def _in_english(said: Said, one: Held, text: str) -> Held:
+    """A statement as it is held, unless the place that states it has a small word of another language that the claim
+    has not, and none of English: it may be that language's "not"."""
+    if one.stance is not Stance.STATES or one.place is None:
+        return one
+    beyond = foreign_words(text[slice(*one.place)]) - foreign_words(said.text[one.start : one.end])
+    return one.model_copy(update={"stance": Stance.UNKNOWN, "why": "language"}) if beyond else one
 
 
 def _to_the_letter(said: Said, one: Held, text: str, title: str) -> Held:

@@ -15,9 +15,10 @@ from urllib.parse import urljoin, urlsplit
 from htmldate import find_date
 from lxml import etree, html
 from trafilatura import bare_extraction
+from trafilatura.baseline import basic_cleaning
 from trafilatura.settings import Document
-from trafilatura.xml import xmltotxt
 
+from vouchgate.ingest.language.frames import banner_of
 from vouchgate.ingest.language.words import RUN
 from vouchgate.ingest.sources.web.page import (
     TITLE_CHARACTERS,
@@ -28,62 +29,51 @@ from vouchgate.ingest.sources.web.page import (
     one_line,
     plausible,
 )
+from vouchgate.ingest.sources.web.structure import BLOCKS, CELLS, HEADINGS, as_markdown, body_text
+from vouchgate.ingest.sources.web.visitors import drop_visitors, size_of
 
 # Finding the main text takes about 35 µs an element. A document with more, some 2 MB, is read whole instead.
 _MOST_ELEMENTS = 40_000
 _MOST_LINKS = 200
 _MOST_TARGETS = 5_000  # links looked at
 _LONGEST_URL = 2_000
+_SHORT = 1_500  # characters
+_NOTHING = 150  # with so few a page says nothing by itself
+_LONGEST_HEADING = 120  # characters of a line in bold
 _REFRESH_SECONDS = 5  # a page that waits longer before it sends a browser on is meant to be read
 
 _REFRESH = re.compile(
     r"\s{0,9}(\d{1,4})(?:\.\d{0,9})?\s{0,9}[;,]\s{0,9}(?:url\s{0,9}=\s{0,9})?[\"']?([^\"']{1,2000})", re.I
 )
-_HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
+# Programs and data, what only programs see, and what is asked or offered in forms.
 _UNSEEN = frozenset(
-    {"script", "style", "noscript", "template", "head", "svg", "iframe", "object", "select", "datalist"}
+    {
+        *(
+            "audio",
+            "canvas",
+            "datalist",
+            "dialog",
+            "iframe",
+            "noframes",
+            "object",
+            "script",
+            "select",
+            "style",
+            "svg",
+        ),
+        *("template", "textarea", "video"),
+    }
 )
 _STRUCK = frozenset({"del", "s", "strike"})
-_BLOCKS = frozenset(
-    [
-        *(
-            "address",
-            "article",
-            "aside",
-            "blockquote",
-            "body",
-            "br",
-            "caption",
-            "center",
-            "dd",
-            "details",
-            "dialog",
-        ),
-        *(
-            "div",
-            "dl",
-            "dt",
-            "fieldset",
-            "figcaption",
-            "figure",
-            "footer",
-            "form",
-            "h1",
-            "h2",
-            "h3",
-            "h4",
-            "h5",
-            "h6",
-        ),
-        *("header", "hr", "html", "li", "main", "nav", "ol", "option", "p", "pre", "section", "summary"),
-        *("table", "tbody", "td", "tfoot", "th", "thead", "tr", "ul"),
-    ]
-)
 _PHRASES = frozenset({"b", "code", "em", "i", "kbd", "samp", "small", "span", "strong", "tt", "var"})
-_CELLS = frozenset({"td", "th"})
 # What an <aside> within the main part is called when it is a note to the text and not a column beside it.
 _NOTES = re.compile(
     r"note|tip|warn|caution|danger|important|admonition|alert|callout|hint|aside--", re.IGNORECASE
+)
+
+_NOTICE = re.compile(
+    r"banner|alert|warn|notice|caution|deprecat|outdated|archiv|obsolete|retract|admonition|callout|[at]mbox|announce",
+    re.IGNORECASE,
 )
 
 
@@ -101,8 +91,12 @@ def read_html(body: bytes, *, url: str, content_type: str, now: datetime) -> Pag
     refresh = _refresh(tree, base)
     asks_password = any(each.get("type", "").lower() == "password" for each in tree.iter("input"))
     _drop_unsaid(tree)
+    for element in tree.iter("section", "div", "article"):
+        _drop_anchor(element)
+    drop_visitors(tree)
+    banner = _banner(tree)
     whole, targets = _main(tree)
-    text, cut = bounded(clean(whole))
+    text, cut = bounded(clean(f"{banner}\n\n{whole}" if banner and banner not in whole else whole))
     return Page(
         title=title or heading,
         text=text,
@@ -130,6 +124,7 @@ def read_xml(body: bytes, *, content_type: str) -> Page:
         if root is None:
             return Page()
         etree.strip_tags(root, etree.Entity, etree.Comment, etree.ProcessingInstruction)
+        etree.strip_elements(root, "{*}script", "{*}style", "{*}template", with_tail=False)
         lines = [line for text in root.itertext() if (line := " ".join(text.split()))]
     except (etree.XMLSyntaxError, UnicodeDecodeError):  # not XML; or it names characters that do not exist
         return Page()
@@ -156,42 +151,53 @@ def _main(tree: html.HtmlElement) -> tuple[str, list[str]]:
             targets = [each.get("target") or "" for each in main.iter("ref")]
             etree.strip_tags(main, "ref")
             main.tag = "body"  # of a page that is nothing but a link it was the link
-            if text := xmltotxt(main, False).strip():
+            if _lost_form(tree, main):
+                tree = basic_cleaning(tree)
+            elif text := as_markdown(main):
                 return text, targets
-    return _body_text(tree), [each.get("href") or "" for each in tree.iter("a")]
+    for head in list(tree.iter("head")):
+        head.drop_tree()
+    return body_text(tree), [each.get("href") or "" for each in tree.iter("a")]
 
 
-def _body_text(tree: html.HtmlElement) -> str:
-    """All that a reader sees, one line for each block, cells of a row set apart with ` | `."""
-    pieces: list[str] = []
-    hidden = 0  # depth within what nobody sees
-    for event, element in etree.iterwalk(tree, events=("start", "end")):
-        name = element.tag
-        if event == "start":
-            hidden += name in _UNSEEN
-            piece = element.text
-            if name in _BLOCKS:
-                pieces.append(" | " if name in _CELLS else "\n")
-        else:
-            hidden -= name in _UNSEEN
-            piece = element.tail
-            if name in _BLOCKS and name not in _CELLS:
-                pieces.append("\n")
-        if piece and not hidden:
-            # White space within it is one space, and kept at its ends.
-            pieces.append(" ".join(f".{piece}.".split())[1:-1])
-    lines = "".join(pieces).split("\n")
-    return "\n".join(kept for line in lines if (kept := " ".join(line.split()).strip("| ")))
+def _banner(tree: html.HtmlElement) -> str:
+    """What a box that is called a notice says of the page, for it is often left out of the main text; else nothing."""
+    for box in tree.iter("div", "p", "aside", "section"):
+        names = f"{box.get('class', '')} {box.get('id', '')} {box.get('role', '')}"
+        if _NOTICE.search(names[:500]) and (said := banner_of(_line(box))):
+            return said
+    return ""
+
+
+def _lost_form(tree: html.HtmlElement, main: etree._Element) -> bool:
+    """Whether trafilatura found no main text and took paragraphs alone, or all as one, as it does of short pages."""
+    size = sum(map(len, main.itertext()))
+    flat = sum(len(each.text) for each in main if each.tag == "p" and "\n" in (each.text or ""))
+    lost = next(main.iter("head"), None) is None and next(tree.iter(*HEADINGS[1:]), None) is not None
+    return flat > size / 2 or (size < _SHORT and lost)
 
 
 def _drop_unsaid(tree: html.HtmlElement) -> None:
     """What is struck out, and what no reader sees. The hidden ones of several tabs are seen by who asks for them."""
     for element in list(tree.iter()):
-        style = "".join((element.get("style") or "").lower().split())
-        hidden = "hidden" in element.attrib or "display:none" in style or "visibility:hidden" in style
-        tab = element.get("role") == "tabpanel"
-        if (element.tag in _STRUCK or (hidden and not tab)) and element.getparent() is not None:
+        element.attrib.pop("data-preloaded", None)  # trafilatura would take it for the text of a forum
+        if element.getparent() is not None and (element.tag in _STRUCK or _is_unseen(element)):
             element.drop_tree()
+    asides = list(tree.iter("noscript"))
+    size = size_of(tree) - sum(map(size_of, asides))
+    for element in asides:
+        if size < _NOTHING:  # a page that a script fills: who runs none reads what it has for them
+            element.drop_tag()
+        elif "script" not in _line(element).lower():  # by what asks for a browser such a page is known
+            element.drop_tree()
+
+
+def _is_unseen(element: html.HtmlElement) -> bool:
+    if element.tag in _UNSEEN:
+        return element.tag != "dialog" or "open" not in element.attrib
+    style = "".join((element.get("style") or "").lower().split())
+    hidden = "hidden" in element.attrib or re.search(r"display:none|visibility:(?:hidden|collapse)", style)
+    return bool(hidden) and element.get("role") != "tabpanel"
 
 
 def _prepare(tree: html.HtmlElement) -> None:
@@ -201,37 +207,57 @@ def _prepare(tree: html.HtmlElement) -> None:
         if element.getparent() is not None:
             element.drop_tree()  # of a short page everything would be taken, and menus with it
     etree.strip_tags(tree, "time", "output")  # words of a sentence, which would lose them
-    for element in tree.iter("section", "div", "article"):
-        _drop_anchor(element)
     for element in list(tree.iter("ul", "ol")):
         if _within(element, "td", "th"):
             _flatten_list(element)
+    for element in list(tree.iter("div", "p", "span")):
+        if element.get("role") == "heading":
+            _rename(element, f"h{level}" if (level := element.get("aria-level", "3")) in "23456" else "h3")
     for element in list(tree.iter("aside")):
         names = f"{element.get('class', '')} {element.get('role', '')}"
         if _NOTES.search(names[:500]) and _in_main_part(element):
             _rename(element, "div")
     for element in list(tree.iter("table")):
-        if sum(1 for _ in element.iter(*_CELLS)) == 1:  # a box drawn with a table
-            _rename_all(element, ("table", "caption", "thead", "tbody", "tfoot", "tr", *_CELLS), "div")
+        if sum(1 for _ in element.iter(*CELLS)) == 1:  # a box drawn with a table
+            _rename_all(element, ("table", "caption", "thead", "tbody", "tfoot", "tr", *CELLS), "div")
     _make_paragraphs(tree)
 
 
 def _make_paragraphs(tree: html.HtmlElement) -> None:
     """Captions, and boxes that hold words and no other box."""
+    for element in list(tree.iter("blockquote")):
+        if not any(child.tag in BLOCKS and child.tag != "br" for child in element):
+            _wrap(element, "p")  # else it could not be told from what stands in <pre>
     for element in list(tree.iter("figure")):
         if _line(element):
             element.tag = "div"
     for element in list(tree.iter("figcaption", "div")):
         box = element.tag == "figcaption" or _has_own_words(element)
-        if box and not any(child.tag in _BLOCKS for child in element):
+        if box and not any(child.tag in BLOCKS for child in element):
             element.tag = "p"
+    for element in tree.iter("p"):
+        if _is_bold(element):
+            element.text = element[0].tail = "**"
+
+
+def _wrap(element: html.HtmlElement, name: str) -> None:
+    """Puts all that an element holds into one of this name."""
+    inner = etree.SubElement(element, name)
+    inner.text, element.text = element.text, None
+    inner.extend(element[:-1])
+
+
+def _is_bold(element: html.HtmlElement) -> bool:
+    """A line in bold and nothing beside it, which is what a heading looks like."""
+    bold = len(element) == 1 and element[0].tag in ("b", "strong")
+    return bold and not _own_words(element) and 0 < len(_line(element)) <= _LONGEST_HEADING
 
 
 def _drop_anchor(element: html.HtmlElement) -> None:
     """A section whose id is made from its heading is named for what it says (`cookies`, `sharing`), not for
     its place on the page. Comments are left: their words are not the page's."""
     name = element.get("id")
-    if not name or len(name) > 200 or not len(element) or element[0].tag not in _HEADINGS:
+    if not name or len(name) > 200 or not len(element) or element[0].tag not in HEADINGS:
         return
     words = RUN.findall(name.lower())
     if words and words != ["comments"] and words == RUN.findall(_line(element[0]).lower())[: len(words)]:
@@ -240,9 +266,11 @@ def _drop_anchor(element: html.HtmlElement) -> None:
 
 def _has_own_words(element: html.HtmlElement) -> bool:
     """Says something outside its links, as a menu's entries do not."""
-    if (element.text or "").strip():
-        return True
-    return any((child.tail or "").strip() or (child.tag in _PHRASES and _line(child)) for child in element)
+    return _own_words(element) or any(child.tag in _PHRASES and _line(child) for child in element)
+
+
+def _own_words(element: html.HtmlElement) -> bool:
+    return any((piece or "").strip() for piece in (element.text, *(child.tail for child in element)))
 
 
 def _within(element: html.HtmlElement, *names: str) -> bool:

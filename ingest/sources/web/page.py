@@ -5,6 +5,7 @@ HTML and XML are parsed in `ingest.sources.web.markup`, which runs in processes 
 
 from __future__ import annotations
 
+import base64
 import codecs
 import re
 from collections.abc import Iterable, Mapping
@@ -66,6 +67,9 @@ _XML_TYPES = frozenset({"text/xml", "application/xml"})
 _HTML_START = re.compile(
     rb"\s{0,200}(?:<!--.{0,2000}?-->\s{0,200}){0,3}<(?:!doctype\s+html|html|head|body)\b", re.I | re.S
 )
+_XHTML = re.compile(
+    rb"<html\b[^<>]{0,500}\sxmlns\s{0,9}=\s{0,9}[\"']http://www\.w3\.org/1999/xhtml[\"']", re.I
+)
 
 
 def media_type(content_type: str) -> str:
@@ -79,7 +83,9 @@ def kind_of(content_type: str, start: bytes | None = None) -> ContentKind:
     kind = _kind_by_type(media_type(content_type))
     if start is None:
         return kind or ContentKind.PLAIN
-    if kind is None:
+    if kind is ContentKind.XML and _XHTML.search(start):
+        return ContentKind.HTML
+    if kind is None or media_type(content_type) == "text/plain":  # as hosts of files send HTML, too
         kind = ContentKind.HTML if _HTML_START.match(start) else ContentKind.PLAIN
     wide = (
         start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or _declared(content_type) in _BELIEVED
@@ -221,10 +227,19 @@ def one_line(text: str, longest: int = TITLE_CHARACTERS) -> str:
     return " ".join(clean(text[: longest * 4]).split())[:longest].rstrip()
 
 
+# A change as `git diff` writes it, with the lines that it takes out.
+_CHANGE = re.compile(r"^--- \S.*\n\+\+\+ \S.*\n@@ -\d", re.MULTILINE)
+_TAKEN_OUT = re.compile(r"^-.*\n?", re.MULTILINE)
+
+
 def read_plain(body: bytes, content_type: str) -> Page:
-    """Text that needs no parsing. A Markdown heading in its first lines is its title."""
+    """Text that needs no parsing; of a change, without what it takes out. A Markdown heading in its first lines is its
+    title."""
     enough = TEXT_CHARACTERS * _LONGEST_CHARACTER
-    text, cut = bounded(clean(decode(body[:enough], content_type)))
+    whole = clean(decode(body[:enough], content_type))
+    if change := _CHANGE.search(whole):
+        whole = whole[: change.start()] + _TAKEN_OUT.sub("", whole[change.start() :])
+    text, cut = bounded(whole)
     title = ""
     for line in text[:2000].splitlines()[:20]:
         if line.startswith("# "):
@@ -291,6 +306,43 @@ def without_echo(page: Page, urls: Iterable[str]) -> Page:
     return replace(page, title=_without(page.title, echoes), text=_without(page.text, echoes))
 
 
+# Parts of a path behind which stands what is looked for, however it is joined. A page elsewhere may well be named for
+# what it says: /blog/refunds-take-14-days.
+_SEARCHES = frozenset(
+    {
+        *(
+            "busca",
+            "buscar",
+            "define",
+            "explore",
+            "find",
+            "hashtag",
+            "keyword",
+            "keywords",
+            "label",
+            "labels",
+            "lookup",
+        ),
+        *(
+            "q",
+            "query",
+            "recherche",
+            "results",
+            "s",
+            "search",
+            "special:search",
+            "suche",
+            "tag",
+            "tagged",
+            "tags",
+            "zoeken",
+        ),
+    }
+)
+_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z\d])|(?<=\d)(?=[A-Z])")
+_ENCODED = re.compile(r"[A-Za-z0-9+/_-]{16,}={0,2}")
+
+
 def _sayings(url: str) -> list[str]:
     """What an address says in words of its own choice."""
     try:
@@ -298,8 +350,24 @@ def _sayings(url: str) -> list[str]:
     except ValueError:
         return []
     pairs = parse_qsl(parts.query, keep_blank_values=True)
-    path = [part for part in map(unquote_plus, parts.path.split("/")) if " " in part]
-    return [unquote(said) for said in (*path, *(word for pair in pairs for word in pair))]
+    path = [unquote_plus(part) for part in parts.path.split("/") if part]
+    searched = next((path[at + 1 :] for at, part in enumerate(path) if part.lower() in _SEARCHES), [])
+    words = [unquote(word) for pair in pairs for word in pair] + searched
+    values = " ".join(unquote(value) for _, value in pairs)  # a page may put them one behind the other
+    decoded = [text for word in words if (text := _decoded(word))]
+    said = (*words, values, " ".join(searched), *(_HUMP.sub(" ", word) for word in words), *decoded)
+    return [unquote(each) for each in (*(part for part in path if " " in part), *said)]
+
+
+def _decoded(word: str) -> str:
+    """What it says when it is text in base64; else nothing."""
+    if _ENCODED.fullmatch(word) is None:
+        return ""
+    try:
+        padded = word.rstrip("=") + "=" * (-len(word.rstrip("=")) % 4)
+        return base64.b64decode(padded.replace("-", "+").replace("_", "/")).decode()
+    except ValueError:
+        return ""
 
 
 def _without(text: str, echoed: Mapping[int, set[str]]) -> str:

@@ -16,7 +16,9 @@ from vouchgate.cli.app import run
 from vouchgate.ingest.citations import detect_citations
 from vouchgate.ingest.citations.detection import install
 from vouchgate.ingest.claims.source import Found, Missing, SourceReading, Unreachable
+from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.ingest.net.client import Outbound
+from vouchgate.ingest.scoring.score import is_official
 from vouchgate.settings import Settings, SettingsError
 from vouchgate.sources.plugins import install_kinds, sources_of
 
@@ -76,6 +78,41 @@ def test_a_ticket_is_found_with_its_text(site: WebServer) -> None:
     assert found.dated is not None
     assert found.dated.isoformat() == "2026-05-04T10:00:00+00:00"
     assert site.asked[0].headers["authorization"] == "Bearer s3cret"
+
+
+def adf(kind: str, *parts: object, **attributes: object) -> dict[str, object]:
+    return {"type": kind, "content": list(parts), "attrs": attributes}
+
+
+def words(text: str, **more: object) -> dict[str, object]:
+    return {"type": "text", "text": text, **more}
+
+
+def test_a_document_of_jira_is_read_in_its_form(site: WebServer) -> None:
+    document = adf(
+        "doc",
+        adf("heading", words("Rejected"), level=2),
+        adf("paragraph", words("It moves to "), words("York", marks=[{"type": "strike"}]), words("Hull.")),
+        adf("bulletList", adf("listItem", adf("paragraph", words("By boat.")))),
+        adf("blockquote", adf("paragraph", words("No."))),
+        adf("codeBlock", words("move --all")),
+        adf("table", adf("tableRow", adf("tableCell", adf("paragraph", words("a"))), adf("tableCell"))),
+    )
+    ticket = TICKET | {"fields": {"summary": "Move", "description": document}}
+    found = jira(site, Answer(json.dumps(ticket), 200, JSON))
+    assert isinstance(found, Found)
+    said = (
+        "## Rejected\n\nIt moves to Hull.\n\n- By boat.\n\n> No.\n\n```\nmove --all\n```\n\n| a |  |\n|---|"
+    )
+    assert found.text == f"Move\n\n{said}"
+
+
+def test_a_ticket_is_the_word_of_who_wrote_it_and_not_of_the_site(site: WebServer) -> None:
+    found = jira(site, Answer(json.dumps(TICKET), 200, JSON))
+    assert isinstance(found, Found)
+    assert found.site == "127.0.0.1/ops"
+    policy = load_policy().model_copy(update={"official_domains": ("127.0.0.1",)})
+    assert not is_official(found, policy)
 
 
 @pytest.mark.parametrize(

@@ -132,11 +132,11 @@ def test_what_cannot_be_read_is_not_fetched(site: WebServer, read: Reader) -> No
         (Answer("Größe".encode("latin-1"), headers={"Content-Type": "text/plain; charset=latin1"}), "Größe"),
         (Answer("Größe".encode(), headers={"Content-Type": "text/plain; charset=us-ascii"}), "Größe"),
         (Answer(b"At\0 most\x08 40", headers={"Content-Type": "text/html"}), "At most 40"),
-        (Answer(html(), headers={}), f"Quotas\n{TEXT}"),
+        (Answer(html(), headers={}), f"# Quotas\n\n{TEXT}"),
         (Answer("", headers=PLAIN), ""),
         (Answer("", 204, headers={}), ""),
         (Answer(b"\x7fELF\0\0\0", headers=PLAIN), ""),
-        (Answer(html(), 203), f"Quotas\n{TEXT}"),
+        (Answer(html(), 203), f"# Quotas\n\n{TEXT}"),
         (Answer(html("App", "You need to enable JavaScript to run this app.")), ""),
     ],
     ids="markdown json xml latin-1 wrong controls untyped empty 204 binary 203 script".split(),  # noqa: SIM905
@@ -153,7 +153,7 @@ def test_what_was_asked_for_is_not_what_a_page_says(site: WebServer, read: Reade
     site.routes[query] = Answer(
         html("Search", f"No results for: each queue keeps messages for 90 days. {TEXT}")
     )
-    assert found(read(f"{site.url}{query}")).text == f"Search\nNo results for: . {TEXT}"
+    assert found(read(f"{site.url}{query}")).text == f"# Search\n\nNo results for: . {TEXT}"
     site.routes["/old"] = Answer(status=302, headers={"Location": query})
     assert "90" not in found(read(f"{site.url}/old")).text
 

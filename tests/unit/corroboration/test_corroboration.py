@@ -77,6 +77,7 @@ def test_who_says_otherwise_stands_against_it() -> None:
     assert (answer.label, answer.outcome) == (Label.INFERENCE, "NeedMoreSearch")
 
 
+MANY = " ".join(f"https://c{number}.example/" for number in range(100))
 SHARED = "this paragraph was sent to every paper of the country on the morning after the fire in June"
 
 
@@ -87,8 +88,13 @@ SHARED = "this paragraph was sent to every paper of the country on the morning a
         ({"url": "https://github.com/ann/a"}, {"url": "https://ann.github.io/b"}),
         ({"more": f" {SHARED}"}, {"more": f" By our staff: {SHARED}."}),
         ({"url": "https://a.example/x"}, {"url": "https://b.example/y", "more": " See https://a.example/z"}),
+        (
+            {"url": "https://z.example/x"},
+            {"url": "https://b.example/y", "more": f" See https://z.example/z {MANY}"},
+        ),
+        ({"url": "https://stackoverflow.com/q/1"}, {"url": "https://superuser.com/q/2"}),
     ],
-    ids=["one site", "one account", "one text", "one cites the other"],
+    ids=["one site", "one account", "one text", "one cites the other", "among many", "one house"],
 )
 def test_two_sources_of_one_voice_are_one(one: dict[str, str], other: dict[str, str]) -> None:
     sources = [

@@ -79,6 +79,33 @@ def policy(tmp_path: Path, text: str) -> Policy:
         ("https://people.eecs.berkeley.edu/alice", SiteGroup.UNLISTED),
         ("https://learn.microsoft.com/en-us/answers/questions/1", SiteGroup.UNLISTED),
         ("https://support.google.com/chrome/thread/1", SiteGroup.UNLISTED),
+        ("https://support.mozilla.org/en-US/questions/1", SiteGroup.UNLISTED),
+        ("https://internals.rust-lang.org/t/x/1", SiteGroup.UNLISTED),
+        ("https://go.dev/play/p/x.go", SiteGroup.UNLISTED),
+        ("https://play.rust-lang.org/?gist=1", SiteGroup.UNLISTED),
+        ("https://www.regulations.gov/comment/x", SiteGroup.UNLISTED),
+        ("https://petition.parliament.uk/petitions/1", SiteGroup.UNLISTED),
+        ("https://cdnjs.cloudflare.com/ajax/libs/x/1/x.js", SiteGroup.UNLISTED),
+        ("https://bz.apache.org/bugzilla/show_bug.cgi?id=1", SiteGroup.UNLISTED),
+        # nor, at any listed site, what nobody looks at before it is there
+        ("https://www.ietf.org/archive/id/draft-mallory-00.txt", SiteGroup.UNLISTED),
+        ("https://datatracker.ietf.org/doc/draft-mallory/", SiteGroup.UNLISTED),
+        ("https://datatracker.ietf.org/doc/rfc9110/", SiteGroup.PRIMARY),
+        ("https://www.nature.com/articles/draft-genome", SiteGroup.PEER_REVIEWED),
+        ("https://en.wikipedia.org/wiki/Queue", SiteGroup.SECONDARY),
+        ("https://en.wikipedia.org/wiki/User:Mallory/Queue", SiteGroup.UNLISTED),
+        ("https://en.wikipedia.org/wiki/User%3AMallory", SiteGroup.UNLISTED),
+        ("https://de.wikipedia.org/wiki/Diskussion:Queue", SiteGroup.UNLISTED),
+        ("https://en.wikipedia.org/w/index.php?title=Queue&oldid=1", SiteGroup.UNLISTED),
+        ("https://en.wikipedia.org/w/index.php?title=User:Mallory", SiteGroup.UNLISTED),
+        ("https://wiki.archlinux.org/title/Queue", SiteGroup.SECONDARY),
+        ("https://bbs.archlinux.org/viewtopic.php?id=1", SiteGroup.UNLISTED),
+        ("https://forums.theregister.com/forum/all/1", SiteGroup.UNLISTED),
+        ("https://www.heise.de/forum/x/1", SiteGroup.UNLISTED),
+        ("https://www.heise.de/news/x", SiteGroup.SECONDARY),
+        ("https://apnews.com/press-release/x", SiteGroup.UNLISTED),
+        ("https://www.nasa.gov/press-release/x", SiteGroup.PRIMARY),
+        ("https://openreview.net/forum?id=x", SiteGroup.SECONDARY),
         ("https://home.cern/science", SiteGroup.PRIMARY),
         ("https://docs.python.org/3/howto/more/community/", SiteGroup.PRIMARY),
     ],
@@ -162,6 +189,10 @@ def test_an_issue_is_written_by_visitors_of_the_account(tmp_path: Path) -> None:
         site="github.com/alice",
     )
     assert mine.group_of(issue) is SiteGroup.UNLISTED
+    linked = page("https://github.com/alice/tool/issues/3").model_copy(
+        update={"source_id": "issue:alice/tool#3"}
+    )
+    assert mine.group_of(linked) is SiteGroup.UNLISTED
 
 
 @pytest.mark.parametrize(

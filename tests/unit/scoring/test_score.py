@@ -57,7 +57,14 @@ def policy_with(**changes: object) -> Policy:
 
 STRICT = policy_with(preset="strict", confidence_floor=0.8, spoken_of="queue")
 HOUSE = policy_with(
-    official_domains=("Docs.corp.example", "github.com/corp", "github.com", "substack.com", "wiki"),
+    official_domains=(
+        "Docs.corp.example",
+        "github.com/corp",
+        "gitlab.com/corp",
+        "github.com",
+        "substack.com",
+        "wiki",
+    ),
     banned_domains=("spam.example", "github.com/mallory"),
 )
 PRESETS = pytest.mark.parametrize("policy", [BALANCED, STRICT], ids=["balanced", "strict"])
@@ -261,6 +268,33 @@ def test_an_old_page_of_a_good_house_gets_the_strict_floor_and_no_more() -> None
         ("https://alice.substack.com/p/1", False),
         ("https://wiki/page", True),
         ("https://a.wiki/page", False),
+        # what visitors write is not its word
+        ("https://docs.corp.example/forum/1", False),
+        ("https://discuss.docs.corp.example/1", False),
+        ("https://wiki.docs.corp.example/wiki/x", True),
+        ("https://github.com/corp/x/issues/1", False),
+        ("https://github.com/corp/x/pull/1", False),
+        ("https://github.com/corp/x/%69ssues/1", False),
+        ("https://github.com/corp//x/blob/../issues/1", False),
+        ("https://github.com/corp/x/discussions/1", False),
+        ("https://gitlab.com/corp/x/-/merge_requests/1", False),
+        ("https://gitlab.com/corp/x/-/blob/main/x.md", True),
+        ("https://github.com/orgs/corp/discussions/1", False),
+        ("https://github.com/corp/x/wiki/Home", False),
+        ("https://api.github.com/repos/corp/x/issues/1/comments", False),
+        ("https://github.com/corp/x/compare/main...mallory:main", False),
+        ("https://github.com/corp/forum/blob/main/issues/x.md", True),
+        # GitHub shows commits of forks as those of the repository
+        ("https://github.com/corp/x/blob/v1.2/x.md", True),
+        ("https://github.com/corp/x/blob/0a1b2c3/x.md", False),
+        ("https://github.com/corp/x/commit/1234567", False),
+        ("https://github.com/corp/x/tree/pull/1/head", False),
+        ("https://github.com/corp/x/actions/runs/1", False),
+        ("https://raw.githubusercontent.com/corp/x/refs/heads/main/x.md", True),
+        ("https://raw.githubusercontent.com/corp/x/0a1b2c3d4e/x.md", False),
+        ("https://raw.githubusercontent.com/corp/x/refs/pull/1/head/x.md", False),
+        ("https://cdn.jsdelivr.net/gh/corp/x@0a1b2c3d4e/x.md", False),
+        ("https://api.github.com/repos/corp/x/contents/x.md?ref=0a1b2c3d4e", False),
     ],
 )
 def test_official_domains(url: str, official: bool) -> None:

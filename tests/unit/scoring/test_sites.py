@@ -9,6 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from vouchgate.ingest.data import read_data
+from vouchgate.ingest.scoring.score import are_others
 from vouchgate.ingest.scoring.sites import MAX_URL_CHARACTERS, author_of, host_of, registrable_domain, site_of
 
 SITES = [
@@ -132,7 +134,7 @@ def platform_patterns() -> list[str]:
     document = tomllib.loads(
         resources.files("vouchgate.ingest.data").joinpath("platforms.toml").read_text("utf-8")
     )
-    del document["pages"]
+    del document["pages"], document["houses"]
     return [p for group in document.values() for p in [*group["sites"], *group.get("same_as", {}).values()]]
 
 
@@ -148,7 +150,7 @@ def test_no_pattern_stands_twice() -> None:
     document = tomllib.loads(
         resources.files("vouchgate.ingest.data").joinpath("platforms.toml").read_text("utf-8")
     )
-    del document["pages"]
+    del document["pages"], document["houses"]
     patterns = [p for group in document.values() for p in [*group["sites"], *group.get("same_as", {})]]
     assert len(patterns) == len(set(patterns))
 
@@ -162,6 +164,17 @@ def test_who_writes_pages_and_who_owns_the_account_are_one() -> None:
     assert author_of("alice.srht.site") == author_of("sr.ht/~alice")
     assert author_of("example.com") == "example.com"
     assert author_of("") == ""
+
+
+def test_sites_of_one_house_are_one_voice() -> None:
+    houses = read_data("platforms.toml")["houses"]
+    for first, sites in houses.items():
+        for site in (first, *sites):
+            assert site_of(f"https://{site}/x") == site
+            assert author_of(site) == first
+    assert not are_others("stackoverflow.com", "superuser.com")
+    assert not are_others("wikidata.org", "wikipedia.org")
+    assert are_others("stackoverflow.com", "wikipedia.org")
 
 
 @given(st.text() | st.text().map("https://".__add__))

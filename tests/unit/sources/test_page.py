@@ -187,7 +187,7 @@ def test_a_page_of_nothing_says_nothing(source: str) -> None:
 def test_a_document_of_very_many_elements_is_read_whole() -> None:
     rows = "".join(f"<tr><td>key_{n}</td><td>{n}</td></tr>" for n in range(20_000))
     page = read(f"<html><head><title>Keys</title></head><body><table>{rows}</table></body></html>")
-    assert "key_0 | 0\nkey_1 | 1\n" in page.text
+    assert "| key_0 | 0 |\n| key_1 | 1 |\n" in page.text
     assert len(page.text) <= TEXT_CHARACTERS
 
 
@@ -303,7 +303,7 @@ def test_a_page_that_is_nothing_but_a_link() -> None:
 def test_xml_gives_the_text_of_its_elements() -> None:
     page = read_xml(
         b"<?xml version='1.0' encoding='ISO-8859-1'?><feed xmlns='urn:x'><title>Caf\xe9 notes</title>"
-        b"<entry><!-- no --><summary>The limit<!-- no --> is 40<?no?>.</summary></entry></feed>",
+        b"<script>no</script><entry><!-- no --><summary>The limit<!-- no --> is 40<?no?>.</summary></entry></feed>",
         content_type="application/xml",
     )
     assert (page.title, page.text) == ("Café notes", "Café notes\nThe limit is 40.")
@@ -333,6 +333,9 @@ def test_what_is_no_xml_says_nothing(source: bytes) -> None:
         ("Application/XHTML+XML", b"x", ContentKind.HTML),
         ("application/atom+xml", b"x", ContentKind.XML),
         ("image/svg+xml", b"<svg", ContentKind.NONE),
+        ("application/xml", b"<html xmlns='http://www.w3.org/1999/xhtml'><body>", ContentKind.HTML),
+        ("text/plain", b"<!DOCTYPE html><p>", ContentKind.HTML),
+        ("text/markdown", b"<html>", ContentKind.PLAIN),
         ("text/markdown", b"# x", ContentKind.PLAIN),
         ("application/problem+json", b"{}", ContentKind.PLAIN),
         ("application/pdf", b"%PDF-1.7", ContentKind.NONE),
@@ -372,6 +375,15 @@ def test_how_an_answer_is_read(content_type: str, start: bytes | None, kind: Con
 )  # fmt: skip
 def test_characters(body: bytes, content_type: str, text: str) -> None:
     assert decode(body, content_type) == text
+
+
+def test_what_a_change_takes_out_is_not_said() -> None:
+    diff = b"Subject: less\n\n- a list\n\n--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n It rains.\n-It snows.\n+It is dry.\n"
+    text = read_plain(diff, "text/x-diff").text
+    assert "It snows" not in text
+    assert all(said in text for said in ("- a list", "It rains", "+It is dry"))
+    listed = b"Rules:\n- It snows.\n--- a\n"
+    assert "It snows" in read_plain(listed, "text/plain").text
 
 
 def test_plain_text_is_cut_and_its_markdown_heading_is_its_title() -> None:
@@ -429,6 +441,12 @@ ASKED = "the%20vault%20has%20no%20door"
         f"https://a.example/search/{ASKED}/2",
         "https://a.example/search?q=the%2520vault%2520has%2520no%2520door",
         "https://a.example/?" + "&".join(["x"] * 300) + f"&q={ASKED}",
+        "https://a.example/search/the-vault-has-no-door",
+        "https://a.example/wiki/Special:Search/The_vault_has_no_door",
+        "https://a.example/search/the/vault/has/no/door",
+        "https://a.example/?a=the+vault&b=has&c=no+door",
+        "https://a.example/search?q=TheVaultHasNoDoor",
+        "https://a.example/show?text=dGhlIHZhdWx0IGhhcyBubyBkb29y",
     ],
 )
 def test_what_an_address_says_of_itself_is_not_said_by_its_page(url: str) -> None:
@@ -445,6 +463,7 @@ def test_what_an_address_says_of_itself_is_not_said_by_its_page(url: str) -> Non
         "https://a.example/the-vault-has-no-door",
         "https://a.example/wiki/The_vault_has_no_door#the-vault-has-no-door",
         "https://a.example/search?q=vault+door",
+        "https://a.example/search/vault/the_door?page=dGhlIHZhdWx0IGhhcyBu_",
         "https://[a.example/",
     ],
 )

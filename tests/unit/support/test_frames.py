@@ -29,6 +29,9 @@ def stance(claim: str, part: str) -> Stance:
         "## 3. Open questions\n\nWhat is left:\n\n{}",
         "## Risks\n\n### Of money\n\n{}",
         "## Before 2024\n\n{}",
+        '<h2 align="center">Roadmap</h2>\n\n{}',
+        "<h3>2. <b>Rejected</b></h3>\n\n{}",
+        "h2. Roadmap\n\n{}",
         "Old behaviour\n-------------\n\n{}",
         "Planned for May: {}",
         "> **Outdated:** {}",
@@ -45,6 +48,12 @@ def stance(claim: str, part: str) -> Stance:
         "| What | State |\n|---|---|\n| {} | rejected |",
         "{} (planned)",
         "{} That is no longer the case.",
+        "{}\n\nThat is no longer the case.",
+        "> {}\n\nThis is wrong.",
+        "Myth: {}",
+        "Rumour has it: {}",
+        "A competitor says:\n\n> {}",
+        "- **Common misconception:** {}",
         "{} However, this is not true.",
         "{} Or does it?",
         "{} This is a common misconception.",
@@ -57,6 +66,16 @@ def stance(claim: str, part: str) -> Stance:
 )
 def test_what_is_framed_does_not_hold_by_itself(part: str) -> None:
     assert stance(SAID, part.format(SAID)) is not Stance.STATES
+
+
+@pytest.mark.parametrize("status", ["is open", "is open as a draft", "was closed without being merged"])
+def test_what_a_change_that_was_not_merged_says_is_not_so(status: str) -> None:
+    thread = "Tickets\n\nPull request 12 {}.\n\n" + SAID
+    unmerged, merged = (SourceText(thread.format(said)) for said in (status, "was merged"))
+    (held,), (now,) = stances(SAID, unmerged), stances(SAID, merged)
+    assert (held.stance, now.stance) == (Stance.SPEAKS, Stance.STATES)
+    (told,) = stances(f"By PR 12, {SAID[0].lower()}{SAID[1:]}", unmerged)
+    assert told.why != "under"
 
 
 @pytest.mark.parametrize(
