@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise, zip_longest
+from itertools import chain, pairwise, zip_longest
 
 from vouchgate.ingest.contradictions.lists import LISTS as OPPOSITES
 from vouchgate.ingest.contradictions.lists import root_of
@@ -93,6 +93,8 @@ def align(text: str, start: int, end: int, source: SourceText) -> Alignment:
         denies = any(map(is_denial, words))
         again = said_elsewhere(wanted, found, source, span, denied=denies)
         measures["turned"] = float(says_as_much(wanted, missing) and not again)
+    if not (missing or measures["denial_said"]):
+        measures["denial_said"] = float(_denied_elsewhere(text, words, found, source, span))
     numbered = any(token.number for token in wanted)
     measures["stray"] = float(numbered and _stray(words, wanted, found, _sentences(source, at, span[1])))
     measures |= governed(words, place)
@@ -312,6 +314,27 @@ def _measures(  # noqa: PLR0917  (what was found of a statement, all of it)
             subject_elsewhere(words, place, lost, gone, source.text) or other_subject(words, place, gone)
         ),
     }
+
+
+def _denied_elsewhere(
+    text: str,
+    words: Sequence[Token],
+    found: Sequence[tuple[tuple[str, float], ...]],
+    source: SourceText,
+    place: tuple[int, int],
+) -> bool:
+    """Whether another sentence has all that the statement says, and denies it: then the source says both."""
+    everywhere: set[int] | None = None
+    for key, _ in chain.from_iterable(found):
+        there = set(source.sentences_with(key))
+        everywhere = there if everywhere is None else everywhere & there
+        if not everywhere:
+            return False
+    return any(
+        qualified(text, words, source.within(at, at), source.text)["denial_said"]
+        for at in sorted(everywhere or ())[:NEAREST]
+        if not place[0] <= source.spans[at][0] < place[1]
+    )
 
 
 def _tells_how(token: Token) -> bool:

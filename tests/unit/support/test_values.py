@@ -81,6 +81,13 @@ def test_what_is_another_value_is_not_there(claim: str, source: str) -> None:
     assert held.uncovered or held.why in TURNED or held.stance is not Stance.SPEAKS, held
 
 
+def test_what_a_source_says_and_denies_it_does_not_state() -> None:
+    both = "Fares are paid on board.\n\nThe pier is old.\n\nFares are not paid on board.\n"
+    assert hold("Fares are paid on board.", both).why == "denial"
+    other = "Fares are paid on board.\n\nThe pier is old.\n\nFares for dogs are not paid.\n"
+    assert hold("Fares are paid on board.", other).stance is Stance.STATES
+
+
 def test_the_name_of_a_file_tells_of_which_day_it_is() -> None:
     said = "The pier was closed for two hours."
     assert hold("The pier was closed for two hours in April 2024.", said).stance is not Stance.STATES
