@@ -30,6 +30,7 @@ from vouchgate.ingest.transparency.verifier import Checkpoint, Malformed, parse_
 from vouchgate.settings import PREFIX, Settings, database_to_open, plain
 from vouchgate.storage.disk.check import database_file
 from vouchgate.storage.disk.files import open_private
+from vouchgate.storage.disk.lines import append_line
 from vouchgate.storage.errors import StorageError
 from vouchgate.storage.log import keys as known_keys
 from vouchgate.storage.log import tree
@@ -78,8 +79,7 @@ def add_key(settings: Settings, origin: str) -> SigningKey:
         if not path.exists():
             write_signing_key(path, made)
         else:
-            with path.open("a") as file:
-                file.write(made.secret_text() + "\n")
+            append_line(path, made.secret_text())
     except OSError as error:
         raise LogKeyError(
             f"the key of the log cannot be written to {path}: {error.strerror}; "

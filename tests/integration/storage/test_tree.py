@@ -7,6 +7,7 @@ import base64
 import itertools
 import json
 import random
+import resource
 import sqlite3
 import time
 from contextlib import suppress
@@ -225,6 +226,24 @@ def test_keys_change_and_none_is_lost_in_silence(store: Store, tmp_path: Path) -
     with pytest.raises(LogKeyError, match="put it back"):
         open_signer(settings, store, NOW)
     assert problems(store) == []
+
+
+def test_a_key_is_added_on_a_line_of_its_own_or_not_at_all(tmp_path: Path) -> None:
+    settings, file = Settings(log_key=str(tmp_path / "key")), tmp_path / "key"
+    first = signing.add_key(settings, "log.example")
+    file.write_text(file.read_text().strip())  # as an editor may leave it
+    second = signing.add_key(settings, "log.example")
+    assert signing.read_keys(settings) == [first, second]
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        resource.setrlimit(
+            resource.RLIMIT_FSIZE, (file.stat().st_size + 20, before[1])
+        )  # the disk has no more
+        with pytest.raises(LogKeyError, match="cannot be written"):
+            signing.add_key(settings, "log.example")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert signing.read_keys(settings) == [first, second]
 
 
 WAYS = [
