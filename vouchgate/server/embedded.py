@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Self
 from weakref import WeakSet
 
-from sqlalchemy import URL
+from sqlalchemy import URL, Connection
 
 from vouchgate.client import AsyncReviews, CannotOpen, Client, Reviews
 from vouchgate.client.aio import AsyncClient
@@ -68,6 +68,14 @@ class _Known(Authenticator):
         with self._store.read() as connection:
             found = tokens.holding(connection, token_id, self._clock())
         return next((each for each in found if each.id == token_id), None)
+
+
+class _MadeMeanwhile(Exception):
+    """Another thread or process made the token since it was looked for."""
+
+    def __init__(self, token_id: str) -> None:
+        super().__init__(token_id)
+        self.token_id = token_id
 
 
 class _Running:
@@ -123,14 +131,34 @@ class _Running:
     def _principal(self, role: Role, name: str, sources: frozenset[Source]) -> str:
         """The id of the token that stands for it. Nobody is ever given its text."""
         store, now, owners = self._service.store, datetime.now(UTC), frozenset({self.owner})
+
+        def find(connection: Connection) -> str | None:
+            for each in tokens.holding(connection, name, now):
+                if (each.role, each.owners, each.sources) == (role, owners, sources) and not each.any_owner:
+                    return each.id
+            return None
+
+        def refuse_second(connection: Connection, _: str) -> None:
+            if (there := find(connection)) is not None:
+                raise _MadeMeanwhile(there)
+
         with store.read() as connection:
-            found = tokens.holding(connection, name, now)
-        for each in found:
-            if (each.role, each.owners, each.sources) == (role, owners, sources) and not each.any_owner:
-                return each.id
-        made, _ = tokens.create(
-            store, role=role, name=name, owners=owners, sources=sources, actor="service", now=now
-        )
+            found = find(connection)
+        if found is not None:
+            return found
+        try:
+            made, _ = tokens.create(
+                store,
+                role=role,
+                name=name,
+                owners=owners,
+                sources=sources,
+                actor="service",
+                now=now,
+                also=refuse_second,
+            )
+        except _MadeMeanwhile as other:
+            return other.token_id
         return made.id
 
     def _run(self) -> None:

@@ -136,6 +136,18 @@ def test_who_submits_cannot_rule_and_ends_with_the_gate(gate: Gate, monkeypatch:
 
 
 @pytest.mark.on("sqlite")
+def test_an_agent_that_several_threads_ask_for_at_once_is_one(gate: Gate) -> None:
+    """Else each had the places of an agent in the queue."""
+    together = threading.Barrier(12)
+
+    def ask(_: int) -> str:
+        together.wait(30)
+        return gate.agent("planner").whoami().id
+
+    with ThreadPoolExecutor(12) as pool:
+        assert len(set(pool.map(ask, range(12)))) == 1
+
+
 def test_a_host_records_and_no_agent_does(gate: Gate, caplog: pytest.LogCaptureFixture) -> None:
     host, agent = gate.recorder(), gate.agent("planner", sources=["user"])
     said = host.record("I prefer tabs to spaces.", who="me", conversation="monday", idempotency_key="one")
