@@ -89,12 +89,16 @@ class _Running:
         self._opened: Future[Service] = Future()
         self._ended: Future[None] = Future()
         # A daemon, because a program that forgets to close it must end all the same.
-        threading.Thread(target=self._run, name="vouchgate-gate", daemon=True).start()
+        thread = threading.Thread(target=self._run, name="vouchgate-gate", daemon=True)
         try:
+            thread.start()
             self._service = self._opened.result()
+            _RUNNING.add(self)
         except _NOT_OPENED as error:
             raise CannotOpen(str(error)) from error
-        _RUNNING.add(self)
+        except BaseException:  # such as Ctrl-C: it opens all the same, and nobody could close it
+            self._opened.add_done_callback(self._end_unwanted)
+            raise
 
     def config(self, role: Role, name: str, sources: Iterable[str], timeout: float) -> Config:
         """How the principal of this name calls; it is made where there is none. Raises ValueError,
@@ -124,9 +128,16 @@ class _Running:
         which has no such thread."""
         if os.getpid() != self._process:
             return
+        self._begin_to_end()
+        self._ended.result()
+
+    def _end_unwanted(self, opened: Future[Service]) -> None:
+        if opened.exception() is None:
+            self._begin_to_end()
+
+    def _begin_to_end(self) -> None:
         with suppress(RuntimeError):  # its loop is closed: it has ended, or is about to
             self._loop.call_soon_threadsafe(self._stop.set)
-        self._ended.result()
 
     def _principal(self, role: Role, name: str, sources: frozenset[Source]) -> str:
         """The id of the token that stands for it. Nobody is ever given its text."""

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import os
 import re
+import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -266,6 +269,26 @@ def test_what_cannot_be_opened_is_said(tmp_path: Path, monkeypatch: pytest.Monke
     for timeout in (0, -1, float("inf")):
         with pytest.raises(ValueError, match="timeout must be over 0"):
             Gate.open(tmp_path / "memory.db", timeout=timeout)
+
+
+def test_an_opening_that_is_interrupted_leaves_no_gate_behind(tmp_path: Path) -> None:
+    def begun() -> list[threading.Thread]:
+        return [each for each in threading.enumerate() if each.name == "vouchgate-gate"]
+
+    def interrupt() -> None:
+        while not begun():
+            time.sleep(0.001)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    assert begun() == []
+    threading.Thread(target=interrupt).start()
+    with pytest.raises(KeyboardInterrupt):
+        Gate.open(tmp_path / "gate.db", offline=True)
+    for each in begun():
+        each.join(60)
+    assert begun() == []
+    with Gate.open(tmp_path / "gate.db", offline=True) as gate:
+        assert gate.whoami().owners == ("me",)
 
 
 def test_a_program_that_does_not_close_it_ends_and_loses_nothing(tmp_path: Path, repo: Path) -> None:
