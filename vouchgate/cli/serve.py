@@ -18,7 +18,7 @@ from fastapi import FastAPI
 from sqlalchemy import make_url
 
 from vouchgate.cli.identity.tokens import link_url
-from vouchgate.cli.output import Failure, say
+from vouchgate.cli.output import Failure, quiet_stdout, say
 from vouchgate.cli.progress import of_the_index
 from vouchgate.gate.signing import key_file
 from vouchgate.ingest.claims.claim import Source
@@ -54,11 +54,11 @@ def run(settings: Settings) -> int:
         made = key is not None and not key.exists()
 
         def ready() -> None:
-            say(f"listening on {address}")
-            if key is None and settings.log_key is None:
-                say(f"The log is not signed: {PREFIX}LOG_KEY names no file for its key.")
-            elif made:
-                say(f"The log is signed with a new key, in {key}: keep a copy of it in another place.")
+            try:
+                _say_ready(settings, address, key, made=made)
+            except OSError as error:  # nobody reads it any more, or its disk is full: neither ends a service
+                quiet_stdout()
+                log.warning("listening on %s, which standard output does not take: %s", address, error)
 
         with of_the_index() as progress, open_to_serve(settings, progress) as service:
             progress.close()
@@ -70,6 +70,14 @@ def run(settings: Settings) -> int:
         gc.enable()
         # All is well and closed again: the workers open what they need, this process keeps nothing but the port.
         return Supervisor(settings, listener, work, ready).run()
+
+
+def _say_ready(settings: Settings, address: str, key: Path | None, *, made: bool) -> None:
+    say(f"listening on {address}")
+    if key is None and settings.log_key is None:
+        say(f"The log is not signed: {PREFIX}LOG_KEY names no file for its key.")
+    elif made:
+        say(f"The log is signed with a new key, in {key}: keep a copy of it in another place.")
 
 
 def run_witness(logs: Sequence[str], folder: Path, name: str | None, host: str, port: int) -> int:
