@@ -70,7 +70,7 @@ def test_the_page_says_it_at_a_glance(site: Site, owner: str, windows: Chromium)
     assert "7, 14, 30 or 90" in windows.windows[0].go("/review/numbers?days=8").locator("main").inner_text()
 
 
-def test_what_was_let_through_has_its_part_of_each_bar(site: Site, windows: Chromium) -> None:
+def test_what_was_let_through_has_its_part_of_each_bar(site: Site, windows: Chromium, tmp_path: Path) -> None:
     owner = site.owner("dora")
     agent = site.agent(owner)
     store(agent, "The mill is old")
@@ -97,6 +97,8 @@ def test_what_was_let_through_has_its_part_of_each_bar(site: Site, windows: Chro
     ]
     assert "1 stored at once, 0 queued, 3 let through" in page.locator(".figures").inner_text()
     is_for_everybody(page)
+    told = cli("numbers", "--owner", owner, "--database-url", site.url, cwd=tmp_path).stdout.decode()
+    assert "Let through" in told
 
 
 def test_the_api_says_the_same_to_the_owner_alone(site: Site, owner: str) -> None:
