@@ -33,6 +33,7 @@ from vouchgate.server.witness import Witness, WitnessError, create_witness
 from vouchgate.service import Service, open_service, open_to_serve
 from vouchgate.settings import PREFIX, Settings
 from vouchgate.storage.disk.check import database_file
+from vouchgate.storage.errors import StorageError
 from vouchgate.storage.identity import sessions, tokens
 from vouchgate.storage.store import Store
 
@@ -208,7 +209,7 @@ def _first_start(service: Service, address: str, port: int) -> None:
             return
     terminal = next((stream for stream in (sys.stderr, sys.stdout) if stream.isatty()), None)
     if terminal is not None:
-        print(_first_tokens(service, address, port), file=terminal, flush=True)
+        print(_made_first(service, address, port), file=terminal, flush=True)
         return
     database = database_file(service.settings.database_url)
     folder = Path() if database is None else database.parent
@@ -221,14 +222,28 @@ def _first_start(service: Service, address: str, port: int) -> None:
         ) from error
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(_first_tokens(service, address, port))
+            file.write(_made_first(service, address, port))
     except OSError as error:
         Path(name).unlink()
         raise Failure(
             f"the first tokens could not be written to {name}: {error.strerror}; make others with "
             "vouchgate token create"
         ) from error
+    except BaseException:  # there is nothing in it
+        Path(name).unlink()
+        raise
     say(f"First start: tokens, and a link to sign in with, are in {name}. Read it, then delete it.")
+
+
+def _made_first(service: Service, address: str, port: int) -> str:
+    """As `_first_tokens`. Raises Failure: of some that were made nobody has the text, and a later start makes none."""
+    try:
+        return _first_tokens(service, address, port)
+    except StorageError as error:
+        raise Failure(
+            f"the first tokens could not all be made: {error}. Then start again; if that shows none, make them with "
+            "vouchgate token create, for an agent and for a reviewer"
+        ) from error
 
 
 def _first_tokens(service: Service, address: str, port: int) -> str:
