@@ -252,8 +252,11 @@ def test_a_restore_is_whole_whoever_comes_between_or_stops_reading(
     def restore(tell: Callable[[str], None], *, replace: bool) -> None:
         restore_backup(settings, backup, replace=replace, tell=tell, verify=lambda _: True, now=NOW)
 
+    def begin(_: str) -> None:
+        target.write_text("of a service that began meanwhile")
+
     with pytest.raises(StorageError, match="say --replace"):
-        restore(lambda _: target.write_text("of a service that began meanwhile") and None, replace=False)
+        restore(begin, replace=False)
     assert target.read_text() == "of a service that began meanwhile"
 
     def stop_reading(said: str) -> None:

@@ -27,7 +27,7 @@ from tests.running.processes import FORKED
 from vouchgate.gate import signing
 from vouchgate.gate.signing import LogKeyError, LogSigner, open_signer
 from vouchgate.ingest.claims.modes import Mode, ModeSwitch
-from vouchgate.ingest.transparency.note import SigningKey
+from vouchgate.ingest.transparency.note import SigningKey, make_signing_key
 from vouchgate.ingest.transparency.verifier import (
     NotProven,
     check_promise,
@@ -234,7 +234,7 @@ def test_keys_change_and_none_is_lost_in_silence(store: Store, tmp_path: Path) -
 def test_starts_at_the_same_moment_have_one_key(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings, both, make = settings_of(store, tmp_path), threading.Barrier(2), signing.make_signing_key
+    settings, both, make = settings_of(store, tmp_path), threading.Barrier(2), make_signing_key
 
     def make_together(origin: str) -> SigningKey:
         both.wait(30)  # neither has found a key
