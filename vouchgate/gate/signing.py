@@ -111,7 +111,7 @@ def open_signer(settings: Settings, store: Store, now: datetime) -> LogSigner | 
     with store.read() as connection:
         known, origin = known_keys.known(connection), known_keys.origin(connection)
     path = key_file(settings)
-    missing = None if path is None or path.exists() or path.is_symlink() else path
+    missing = None if path is None or os.path.lexists(path) else path
     given = read_keys(settings)
     retired = {each.id for each in known if each.retired_at is not None}
     given = [key for key in given if key.key.key_id.hex() not in retired]
