@@ -316,7 +316,7 @@ def _by(counted: Sequence[Counted], first: date, of: Callable[[Group], K]) -> de
 
 def _sorted(found: Mapping[K, Counter[str]]) -> list[tuple[K, Counter[str]]]:
     """Those of whom most came first."""
-    came = ("stored", "queued", "repeated", "blocked")
+    came = ("stored", "queued", "repeated", "blocked", "let_through")
     return sorted(found.items(), key=lambda each: (-sum(each[1][what] for what in came), str(each[0])))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import os
+import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -96,11 +97,13 @@ def parse_signing_key(text: str) -> SigningKey:
 def write_signing_key(path: Path, key: SigningKey) -> None:
     """A new file that only its owner may read, whole or not at all. Raises FileExistsError rather than write over a
     key."""
-    made = path.with_name(f"{path.name}.new")
-    made.unlink(missing_ok=True)
-    with os.fdopen(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-        file.write(key.secret_text() + "\n")
-        file.flush()
-        os.fsync(file.fileno())
-    path.hardlink_to(made)
-    made.unlink()
+    # A name of its own: of several that write at once, none may put the key of another in place.
+    descriptor, made = tempfile.mkstemp(".new", f"{path.name}.", path.parent)  # with the mode 0600
+    try:
+        with os.fdopen(descriptor, "w") as file:
+            file.write(key.secret_text() + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        path.hardlink_to(made)
+    finally:
+        Path(made).unlink()

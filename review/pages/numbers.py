@@ -110,7 +110,9 @@ def _figures(numbers: Numbers, now: datetime) -> Iterable[Figure]:
         "nothing waits" if waiting.oldest_at is None else f"the oldest for {span(now - waiting.oldest_at)}"
     )
     yield Figure("Waiting now", f"{waiting.items:,}", oldest)
-    yield Figure("Came in", f"{total.came:,}", f"{total.stored:,} stored at once, {total.queued:,} queued")
+    through = f", {total.let_through:,} let through" if total.let_through else ""
+    at_once = f"{total.stored:,} stored at once, {total.queued:,} queued{through}"
+    yield Figure("Came in", f"{total.came:,}", at_once)
     share = (
         "nobody ruled" if total.approved_share is None else f"{total.approved_share:.0%} of rulings approve"
     )
@@ -147,7 +149,13 @@ def _line(name: str, flow: Flow, bars: Iterable[Bar]) -> Line:
 
 
 def _parts(flow: Flow) -> tuple[tuple[str, int], ...]:
-    return ("stored", flow.stored), ("queued", flow.queued), ("kept-out", flow.blocked + flow.repeated)
+    """All that came, and what became of it at once."""
+    return (
+        ("stored", flow.stored),
+        ("queued", flow.queued),
+        ("let-through", flow.let_through),
+        ("kept-out", flow.blocked + flow.repeated),
+    )
 
 
 def _upright(number: int, day: Flow, most: int) -> Iterable[Bar]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from urllib.parse import urlencode
 
 from vouchgate.ingest.claims.decision import ValidationResult
 from vouchgate.ingest.claims.memory import MemoryStatus
@@ -91,10 +92,14 @@ class JudgedRow:
 def choices(chosen: str) -> list[FilterChoice]:
     """What can be listed."""
     names = [OPEN, *(verdict.value for verdict in SpotVerdict)]
-    return [
-        FilterChoice(WORDS[name], PATH if name == OPEN else f"{PATH}?verdict={name}", name == chosen)
-        for name in names
-    ]
+    return [FilterChoice(WORDS[name], address(name, None), name == chosen) for name in names]
+
+
+def address(chosen: str, after: str | None) -> str:
+    """That of a page of the list: `after` is the memory of the last one of the page before."""
+    asked = {} if chosen == OPEN else {"verdict": chosen}
+    asked |= {} if after is None else {"after": after}
+    return PATH + (f"?{urlencode(asked)}" if asked else "")
 
 
 def count_rows(counts: VerdictCounts) -> list[CountRow]:

@@ -3,8 +3,6 @@ restores an older database erases again what it brings back. It has ids, and no 
 
 from __future__ import annotations
 
-import fcntl
-import os
 from collections.abc import Iterable
 from datetime import datetime
 from itertools import groupby
@@ -18,6 +16,7 @@ from vouchgate.ingest.claims.frozen import Frozen
 from vouchgate.storage.claims.decisions import TABLE as DECISION
 from vouchgate.storage.claims.memories import TABLE as MEMORY
 from vouchgate.storage.claims.records import TABLE as RECORD
+from vouchgate.storage.disk.lines import append_line
 from vouchgate.storage.erasing import tombstones
 from vouchgate.storage.errors import StorageError
 from vouchgate.storage.queue.pending import TABLE as PENDING
@@ -40,42 +39,11 @@ class Listed(Frozen):
 def add(path: Path, one: Listed) -> None:
     """Adds a line, whole and on disk when this returns, or not at all. Raises StorageError."""
     try:
-        new = not path.exists()
-        file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX)  # of several gates, one at a time
-            _append(file, one.model_dump_json())
-        finally:
-            os.close(file)
-        if new:
-            _sync_folder(path.parent)
+        append_line(path, one.model_dump_json())
     except OSError as error:
         raise StorageError(
             f"the list of erasures {path} cannot be written, so nothing is erased: {error}"
         ) from error
-
-
-def _append(file: int, line: str) -> None:
-    """On a line of its own, also after one that was torn. A disk that is full takes a part of it, without an error."""
-    before = os.fstat(file).st_size
-    ended = before == 0 or os.pread(file, 1, before - 1) == b"\n"
-    left = (("" if ended else "\n") + line + "\n").encode()
-    try:
-        while left:
-            left = left[os.write(file, left) :]
-        os.fsync(file)
-    except OSError:
-        os.ftruncate(file, before)
-        raise
-
-
-def _sync_folder(path: Path) -> None:
-    """Has it on disk which files a folder has."""
-    folder = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
 
 
 def read(path: Path) -> list[Listed]:

@@ -11,11 +11,12 @@ from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, date, datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, and_, bindparam, case, func, select
+from sqlalchemy import Connection, and_, bindparam, case, func, literal, select
 
 from vouchgate.ingest.claims.log import Action
 from vouchgate.ingest.claims.waiting import ReviewStatus
 from vouchgate.ingest.rules import Rule
+from vouchgate.storage import ids
 from vouchgate.storage.claims.decisions import TABLE as DECISION
 from vouchgate.storage.erasing.apply import STATUS
 from vouchgate.storage.log.chain import TABLE as LOG
@@ -36,8 +37,13 @@ _CAME = {
 }
 _OF_ITEMS = (Action.REVIEW_SENT_BACK.value, Action.REVIEW_UNDONE.value)
 _STRETCH = (LOG.c.owner_id == bindparam("of_owner"), LOG.c.seq > bindparam("after"))
-# Of a claim an entry names the decision, of these the item: only for them is one looked up.
-_ITEM_ID = case((LOG.c.action.in_(_OF_ITEMS), LOG.c.subject_id))
+_SUFFIX = func.substr(LOG.c.subject_id, len(ids.decision_id("")) + 1)
+# Of a claim an entry names the decision, of these the item. An item is looked up for them, and for what was queued:
+# whoever took a standing ruling back had it wait, and did not send it.
+_ITEM_ID = case(
+    (LOG.c.action.in_(_OF_ITEMS), LOG.c.subject_id),
+    (LOG.c.action == Action.CLAIM_QUEUED.value, literal(ids.queue_id("")) + _SUFFIX),
+)
 _COUNT_CAME = (
     select(
         day_of(LOG.c.at).label("day"),

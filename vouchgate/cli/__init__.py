@@ -24,6 +24,8 @@ def main() -> None:
             raise
         print(f"vouchgate: {told}", file=sys.stderr)
         sys.exit(2)
+    except KeyboardInterrupt:  # which `run` hears from here on
+        sys.exit(130)
     if sys.argv[1:2] != ["serve"]:  # it loads more, then turns it on again
         # Texts are read into many small objects that are needed, and to look at all of them for garbage again and again
         # takes a sixth of what gates and audits take.

@@ -18,7 +18,7 @@ from fastapi import FastAPI
 from sqlalchemy import make_url
 
 from vouchgate.cli.identity.tokens import link_url
-from vouchgate.cli.output import Failure, say
+from vouchgate.cli.output import Failure, quiet_stdout, say
 from vouchgate.cli.progress import of_the_index
 from vouchgate.gate.signing import key_file
 from vouchgate.ingest.claims.claim import Source
@@ -33,6 +33,7 @@ from vouchgate.server.witness import Witness, WitnessError, create_witness
 from vouchgate.service import Service, open_service, open_to_serve
 from vouchgate.settings import PREFIX, Settings
 from vouchgate.storage.disk.check import database_file
+from vouchgate.storage.errors import StorageError
 from vouchgate.storage.identity import sessions, tokens
 from vouchgate.storage.store import Store
 
@@ -54,11 +55,11 @@ def run(settings: Settings) -> int:
         made = key is not None and not key.exists()
 
         def ready() -> None:
-            say(f"listening on {address}")
-            if key is None and settings.log_key is None:
-                say(f"The log is not signed: {PREFIX}LOG_KEY names no file for its key.")
-            elif made:
-                say(f"The log is signed with a new key, in {key}: keep a copy of it in another place.")
+            try:
+                _say_ready(settings, address, key, made=made)
+            except OSError as error:  # nobody reads it any more, or its disk is full: neither ends a service
+                quiet_stdout()
+                log.warning("listening on %s, which standard output does not take: %s", address, error)
 
         with of_the_index() as progress, open_to_serve(settings, progress) as service:
             progress.close()
@@ -70,6 +71,14 @@ def run(settings: Settings) -> int:
         gc.enable()
         # All is well and closed again: the workers open what they need, this process keeps nothing but the port.
         return Supervisor(settings, listener, work, ready).run()
+
+
+def _say_ready(settings: Settings, address: str, key: Path | None, *, made: bool) -> None:
+    say(f"listening on {address}")
+    if key is None and settings.log_key is None:
+        say(f"The log is not signed: {PREFIX}LOG_KEY names no file for its key.")
+    elif made:
+        say(f"The log is signed with a new key, in {key}: keep a copy of it in another place.")
 
 
 def run_witness(logs: Sequence[str], folder: Path, name: str | None, host: str, port: int) -> int:
@@ -200,7 +209,7 @@ def _first_start(service: Service, address: str, port: int) -> None:
             return
     terminal = next((stream for stream in (sys.stderr, sys.stdout) if stream.isatty()), None)
     if terminal is not None:
-        print(_first_tokens(service, address, port), file=terminal, flush=True)
+        print(_made_first(service, address, port), file=terminal, flush=True)
         return
     database = database_file(service.settings.database_url)
     folder = Path() if database is None else database.parent
@@ -213,14 +222,28 @@ def _first_start(service: Service, address: str, port: int) -> None:
         ) from error
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(_first_tokens(service, address, port))
+            file.write(_made_first(service, address, port))
     except OSError as error:
         Path(name).unlink()
         raise Failure(
             f"the first tokens could not be written to {name}: {error.strerror}; make others with "
             "vouchgate token create"
         ) from error
+    except BaseException:  # there is nothing in it
+        Path(name).unlink()
+        raise
     say(f"First start: tokens, and a link to sign in with, are in {name}. Read it, then delete it.")
+
+
+def _made_first(service: Service, address: str, port: int) -> str:
+    """As `_first_tokens`. Raises Failure: of some that were made nobody has the text, and a later start makes none."""
+    try:
+        return _first_tokens(service, address, port)
+    except StorageError as error:
+        raise Failure(
+            f"the first tokens could not all be made: {error}. Then start again; if that shows none, make them with "
+            "vouchgate token create, for an agent and for a reviewer"
+        ) from error
 
 
 def _first_tokens(service: Service, address: str, port: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import posixpath
 import re
 from collections.abc import Sequence
@@ -43,8 +44,8 @@ def work_tree_of(name: str, roots: Sequence[Path]) -> Path | None:
     it, which may be another copy of what is read. None outside of one."""
     inside = [root for root in roots if path_in(name, root) is not None]
     if inside or name == "-":
-        return max(inside, key=lambda root: len(root.resolve().parts), default=None)
-    here = Path(name).resolve()
+        return max(inside, key=lambda root: len(_real(root).parts), default=None)
+    here = _real(name)
     return next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), None)
 
 
@@ -53,9 +54,14 @@ def path_in(name: str, root: Path | None) -> str | None:
     if root is None or name == "-":
         return None
     try:
-        return Path(name).resolve().relative_to(root.resolve()).as_posix()
+        return _real(name).relative_to(_real(root)).as_posix()
     except (OSError, ValueError):
         return None
+
+
+def _real(path: str | Path) -> Path:
+    """What a path leads to, also where links lead in a circle; `Path.resolve` raises RuntimeError there."""
+    return Path(os.path.realpath(path))
 
 
 def is_itself(citation: Citation, own: str | None, reading: SourceReading | None = None) -> bool:

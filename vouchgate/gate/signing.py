@@ -30,6 +30,7 @@ from vouchgate.ingest.transparency.verifier import Checkpoint, Malformed, parse_
 from vouchgate.settings import PREFIX, Settings, database_to_open, plain
 from vouchgate.storage.disk.check import database_file
 from vouchgate.storage.disk.files import open_private
+from vouchgate.storage.disk.lines import append_line
 from vouchgate.storage.errors import StorageError
 from vouchgate.storage.log import keys as known_keys
 from vouchgate.storage.log import tree
@@ -78,25 +79,42 @@ def add_key(settings: Settings, origin: str) -> SigningKey:
         if not path.exists():
             write_signing_key(path, made)
         else:
-            with path.open("a") as file:
-                file.write(made.secret_text() + "\n")
+            append_line(path, made.secret_text())
     except OSError as error:
-        raise LogKeyError(
-            f"the key of the log cannot be written to {path}: {error.strerror}; "
-            f"set {PREFIX}LOG_KEY to a file outside of the database"
-        ) from error
+        raise _unwritable(path, error) from error
     return made
+
+
+def _make_first(path: Path, origin: str) -> SigningKey:
+    """The first key of a log, in a new file. Raises LogKeyError, and FileExistsError where another process made it."""
+    made = make_signing_key(origin)
+    try:
+        write_signing_key(path, made)
+    except FileExistsError:
+        raise
+    except OSError as error:
+        raise _unwritable(path, error) from error
+    return made
+
+
+def _unwritable(path: Path, error: OSError) -> LogKeyError:
+    return LogKeyError(
+        f"the key of the log cannot be written to {path}: {error.strerror}; "
+        f"set {PREFIX}LOG_KEY to a file outside of the database"
+    )
 
 
 def open_signer(settings: Settings, store: Store, now: datetime) -> LogSigner | None:
     """What signs the log, with a key that is made at the first start; None where no setting says where that is to be.
     Raises LogKeyError when a key that is in use is not there, or the database is not the one that was signed."""
-    given = read_keys(settings)
+    # The file last: of a start at the same moment a key is there before the database knows it.
     with store.read() as connection:
         known, origin = known_keys.known(connection), known_keys.origin(connection)
+    path = key_file(settings)
+    missing = None if path is None or os.path.lexists(path) else path
+    given = read_keys(settings)
     retired = {each.id for each in known if each.retired_at is not None}
     given = [key for key in given if key.key.key_id.hex() not in retired]
-    path = key_file(settings)
     if lost := sorted({each.id for each in known} - retired - {key.key.key_id.hex() for key in given}):
         raise LogKeyError(
             f"the key {lost[0]} of the log is not in {path or PREFIX + 'LOG_KEY'}: put it back. If it is lost, end it "
@@ -113,7 +131,10 @@ def open_signer(settings: Settings, store: Store, now: datetime) -> LogSigner | 
         raise LogKeyError(f"the log is called {wanted}, and a log cannot change its name: look at {PREFIX}LOG_ORIGIN "
                           "and the names in its keys")  # fmt: skip
     if not given:
-        given = [add_key(settings, wanted)]
+        try:
+            given = [add_key(settings, wanted) if missing is None else _make_first(missing, wanted)]
+        except FileExistsError:  # by a start at the same moment
+            return open_signer(settings, store, now)
     signer = LogSigner(wanted, tuple(given), path)
     signer.check(store)  # before anything is written: a start that is refused leaves all as it was
     for each in given:

@@ -12,7 +12,7 @@ from vouchgate.importing.lines import MAX_LINE_BYTES
 from vouchgate.importing.rows import KNOWN, BadRow, Fields, ImportRow, Unreadable, parse_row
 
 MOST_COLUMNS = 1_000  # far over any store of memories
-_MOST_TOLD = 60  # characters of a column's name
+MOST_TOLD = 60  # characters of a column's name
 _MOST_READ = 8  # times that a line is given back; a table with some open quotations needs two or three
 
 
@@ -31,7 +31,7 @@ def csv_rows(stream: BinaryIO, fields: Fields = KNOWN) -> Iterator[ImportRow | B
         raise Unreadable(f"it has {len(names):,} columns, and at most {MOST_COLUMNS:,} are read")
     twice = next((name for at, name in enumerate(names) if name and name in names[:at]), None)
     if twice is not None:
-        raise Unreadable(f"two columns are called {twice[:_MOST_TOLD]}")
+        raise Unreadable(f"two columns are called {twice[:MOST_TOLD]}")
     given = _Lines(lines)
     table = csv.reader(given, delimiter=delimiter, strict=True)
     while True:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Container, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from vouchgate.importing.csv_rows import MOST_COLUMNS
+from vouchgate.importing.csv_rows import MOST_COLUMNS, MOST_TOLD
 from vouchgate.importing.rows import KNOWN, BadRow, Fields, ImportRow, Unreadable, parse_row
 
 if TYPE_CHECKING:
@@ -108,8 +109,11 @@ def _opened(path: str) -> Iterator[ParquetFile]:
 
     try:
         with parquet.ParquetFile(path) as file:
-            if len(file.schema_arrow.names) > MOST_COLUMNS:
+            names = file.schema_arrow.names
+            if len(names) > MOST_COLUMNS:
                 raise Unreadable(f"{path}: has more than {MOST_COLUMNS:,} columns")
+            if twice := sorted(name for name, times in Counter(names).items() if times > 1):
+                raise Unreadable(f"{path}: two columns are called {twice[0][:MOST_TOLD]}")
             yield file
     except Unreadable:
         raise

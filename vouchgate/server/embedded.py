@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Self
 from weakref import WeakSet
 
-from sqlalchemy import URL
+from sqlalchemy import URL, Connection
 
 from vouchgate.client import AsyncReviews, CannotOpen, Client, Reviews
 from vouchgate.client.aio import AsyncClient
@@ -70,6 +70,14 @@ class _Known(Authenticator):
         return next((each for each in found if each.id == token_id), None)
 
 
+class _MadeMeanwhile(Exception):
+    """Another thread or process made the token since it was looked for."""
+
+    def __init__(self, token_id: str) -> None:
+        super().__init__(token_id)
+        self.token_id = token_id
+
+
 class _Running:
     """A service in a thread of this process, with the event loop that its application runs in."""
 
@@ -81,12 +89,16 @@ class _Running:
         self._opened: Future[Service] = Future()
         self._ended: Future[None] = Future()
         # A daemon, because a program that forgets to close it must end all the same.
-        threading.Thread(target=self._run, name="vouchgate-gate", daemon=True).start()
+        thread = threading.Thread(target=self._run, name="vouchgate-gate", daemon=True)
         try:
+            thread.start()
             self._service = self._opened.result()
+            _RUNNING.add(self)
         except _NOT_OPENED as error:
             raise CannotOpen(str(error)) from error
-        _RUNNING.add(self)
+        except BaseException:  # such as Ctrl-C: it opens all the same, and nobody could close it
+            self._opened.add_done_callback(self._end_unwanted)
+            raise
 
     def config(self, role: Role, name: str, sources: Iterable[str], timeout: float) -> Config:
         """How the principal of this name calls; it is made where there is none. Raises ValueError,
@@ -116,21 +128,48 @@ class _Running:
         which has no such thread."""
         if os.getpid() != self._process:
             return
+        self._begin_to_end()
+        self._ended.result()
+
+    def _end_unwanted(self, opened: Future[Service]) -> None:
+        if opened.exception() is None:
+            self._begin_to_end()
+
+    def _begin_to_end(self) -> None:
         with suppress(RuntimeError):  # its loop is closed: it has ended, or is about to
             self._loop.call_soon_threadsafe(self._stop.set)
-        self._ended.result()
 
     def _principal(self, role: Role, name: str, sources: frozenset[Source]) -> str:
         """The id of the token that stands for it. Nobody is ever given its text."""
         store, now, owners = self._service.store, datetime.now(UTC), frozenset({self.owner})
+
+        def find(connection: Connection) -> str | None:
+            for each in tokens.holding(connection, name, now):
+                if (each.role, each.owners, each.sources) == (role, owners, sources) and not each.any_owner:
+                    return each.id
+            return None
+
+        def refuse_second(connection: Connection, _: str) -> None:
+            if (there := find(connection)) is not None:
+                raise _MadeMeanwhile(there)
+
         with store.read() as connection:
-            found = tokens.holding(connection, name, now)
-        for each in found:
-            if (each.role, each.owners, each.sources) == (role, owners, sources) and not each.any_owner:
-                return each.id
-        made, _ = tokens.create(
-            store, role=role, name=name, owners=owners, sources=sources, actor="service", now=now
-        )
+            found = find(connection)
+        if found is not None:
+            return found
+        try:
+            made, _ = tokens.create(
+                store,
+                role=role,
+                name=name,
+                owners=owners,
+                sources=sources,
+                actor="service",
+                now=now,
+                also=refuse_second,
+            )
+        except _MadeMeanwhile as other:
+            return other.token_id
         return made.id
 
     def _run(self) -> None:

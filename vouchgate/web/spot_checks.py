@@ -17,6 +17,7 @@ from vouchgate.review.pages.spot_checks import (
     PATH,
     WORDS,
     SpotCheckView,
+    address,
     choices,
     count_rows,
     judged_rows,
@@ -31,7 +32,7 @@ from vouchgate.storage.claims.memories import storable
 from vouchgate.storage.identity import tokens
 from vouchgate.storage.queue.spot_checks import OPEN
 from vouchgate.web.pages import PageProblem, html
-from vouchgate.web.session import SignedIn, form, see_other, waiting_for
+from vouchgate.web.session import SignedIn, form, own_path, see_other, waiting_for
 
 router = APIRouter(include_in_schema=False)
 
@@ -59,7 +60,6 @@ def listing(request: Request, visitor: SignedIn) -> Response:
     with service.store.read() as connection:
         rows = [_view(connection, drawn, service.policy, now) for drawn in found]
         names = tokens.names(connection, {one.name for one in judged if one.of == "agent"})
-    more = f"{PATH}?verdict={chosen}&after={found[-1].memory.id}" if further else None
     return html(
         request,
         "spot_checks.html",
@@ -70,7 +70,8 @@ def listing(request: Request, visitor: SignedIn) -> Response:
         rows=rows,
         judged=judged_rows(judged, names),
         counts=count_rows(spot_checks.counts(service.store, visitor.principal)),
-        next_href=more,
+        here_href=address(chosen, after),
+        next_href=address(chosen, found[-1].memory.id) if further else None,
     )
 
 
@@ -85,7 +86,8 @@ def _view(connection: Connection, drawn: Drawn, policy: Policy, now: datetime) -
 
 @router.post(f"{PATH}/{{memory_id}}")
 async def answer(request: Request, visitor: SignedIn, memory_id: str) -> Response:
-    """Notes what the visitor says of a memory. What is wrong can be taken out of force on its own page."""
+    """Notes what the visitor says of a memory, and goes back to where in the list that was. What is wrong can be taken
+    out of force on its own page."""
     (fields, visitor), service = await form(request, visitor), service_of(request)
     said = fields.get("verdict", "")
     if said not in {verdict.value for verdict in SpotVerdict}:
@@ -101,4 +103,4 @@ async def answer(request: Request, visitor: SignedIn, memory_id: str) -> Respons
     if isinstance(done, NotFound):
         raise PageProblem(404, "There is no such spot check.")
     wrong = f"/review/memories/{done.memory.id}?wrong=1"
-    return see_other(request, wrong if verdict is SpotVerdict.WRONG else PATH)
+    return see_other(request, wrong if verdict is SpotVerdict.WRONG else own_path(fields.get("back", PATH)))

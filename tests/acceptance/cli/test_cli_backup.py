@@ -12,7 +12,7 @@ import sqlite3
 import threading
 import uuid
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
@@ -238,6 +238,37 @@ def test_what_is_ended_or_finds_no_room_leaves_nothing_behind(
             unpack(backup, folder)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, most)
+
+
+def test_a_restore_is_whole_whoever_comes_between_or_stops_reading(
+    tmp_path: Path, migrated_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    backup, target = tmp_path / "gate.backup", tmp_path / "to" / "b.db"
+    file = shutil.copyfile(migrated_file, tmp_path / "a.db")
+    told(capsys, "backup", backup, "--database-url", f"sqlite:///{file}")
+    target.parent.mkdir()
+    settings = Settings(database_url=f"sqlite:///{target}", offline=True)
+
+    def restore(tell: Callable[[str], None], *, replace: bool) -> None:
+        restore_backup(settings, backup, replace=replace, tell=tell, verify=lambda _: True, now=NOW)
+
+    def begin(_: str) -> None:
+        target.write_text("of a service that began meanwhile")
+
+    with pytest.raises(StorageError, match="say --replace"):
+        restore(begin, replace=False)
+    assert target.read_text() == "of a service that began meanwhile"
+
+    def stop_reading(said: str) -> None:
+        if said.startswith("What was there"):
+            raise BrokenPipeError
+
+    with pytest.raises(BrokenPipeError):
+        restore(stop_reading, replace=True)
+    restored, aside = sorted(target.parent.iterdir())
+    assert restored == target
+    assert restored.read_bytes().startswith(b"SQLite format 3")
+    assert aside.read_text() == "of a service that began meanwhile"
 
 
 def test_what_is_no_whole_backup_is_refused(

@@ -12,6 +12,7 @@ import socket
 import sqlite3
 import stat
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -152,6 +153,26 @@ def test_a_first_start_without_a_terminal_leaves_them_in_a_file_of_its_operator_
     assert (tmp_path / "vouchgate.db").exists()
     with serving(cwd=tmp_path) as service:
         assert service.printed == f"listening on {service.address}\n"
+
+
+def test_a_first_start_that_cannot_make_all_tokens_says_what_to_do(
+    tmp_path: Path, migrated_file: Path
+) -> None:
+    """As on a disk that becomes full: of those that were made nobody has the text, and a later start makes none."""
+    file = shutil.copyfile(migrated_file, tmp_path / "gate.db")
+    with closing(sqlite3.connect(file)) as database:
+        database.execute(
+            "CREATE TRIGGER full BEFORE INSERT ON token WHEN NEW.role = 'reviewer' "
+            "BEGIN SELECT RAISE(ABORT, 'the disk is full'); END"
+        )
+        database.commit()
+    done = cli("serve", "--port", "0", "--database-url", f"sqlite:///{file}", cwd=tmp_path)
+    assert done.returncode == 1
+    said = done.stderr.decode().splitlines()[-1]
+    assert said.startswith("vouchgate: the first tokens could not all be made: ")
+    assert "the disk is full" in said
+    assert "vouchgate token create, for an agent and for a reviewer" in said
+    assert list(tmp_path.glob("vouchgate-first-start-*")) == []
 
 
 @pytest.mark.parametrize(

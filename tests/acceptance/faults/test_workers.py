@@ -17,9 +17,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import httpx
 import pytest
 
-from tests.acceptance.cli_program import cli, complaint
+from tests.acceptance.cli_program import cli, complaint, talking
 from tests.acceptance.site import without_promises
 from tests.conftest import in_memory
 from tests.running.invariants import look
@@ -169,6 +170,22 @@ def test_a_bad_part_stops_the_start_before_any_worker(tmp_path: Path) -> None:
     assert done.stdout == b""
     for bad in ("0", "65", "many"):
         complaint(cli("serve", "--workers", bad, cwd=tmp_path), 2)
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_start_that_nobody_reads_of_any_more_serves(url: str, tmp_path: Path, workers: str) -> None:
+    """As when a launcher reads the first line alone, or the disk is full that the output goes to."""
+    agent_token(url)  # so that it is no first start
+    options = ("--port", "0", "--workers", workers, "--database-url", url)
+    with talking("serve", *options, cwd=tmp_path) as begun:
+        begun.told.close()
+        warned = next(
+            line.decode() for line in begun.errors if b"listening on" in line or b"Traceback" in line
+        )
+        (address,) = re.findall(r"listening on (\S+), which standard output does not take", warned)
+        assert httpx.get(f"{address}/readyz").status_code == 200
+        begun.program.send_signal(signal.SIGTERM)
+        assert begun.program.wait(60) == 0
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

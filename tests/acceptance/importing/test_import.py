@@ -205,6 +205,7 @@ def test_a_credential_is_kept_nowhere(file: Path, migrated_url: str) -> None:
         ("no owner", "give --owner"),
         ("stopped", "is stopped: stocktaking; run it again later, and it goes on where it stopped"),
         ("no file", "cannot be read"),
+        ("circle", "circle.jsonl: cannot be read"),
         ("no folder", "--report"),
     ],
 )
@@ -230,6 +231,9 @@ def test_what_stops_it_is_one_line_and_nothing_is_sent(
             arguments += ["--limit", "2"]
         case "no file":
             arguments = ["import", "none.jsonl"]
+        case "circle":
+            (file.parent / "circle.jsonl").symlink_to("circle.jsonl")
+            arguments = ["import", "circle.jsonl"]
         case "no folder":
             arguments += ["--dry-run", "--report", file / "below a file"]
     done = cli(*arguments, cwd=file.parent, env=env)

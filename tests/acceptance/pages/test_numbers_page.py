@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.acceptance.api.test_modes_api import in_mode
 from tests.acceptance.cli_program import cli
 from tests.acceptance.site import Site, claim, is_problem, open_site, queue, store, submit
 from tests.browser import Chromium, is_for_everybody, moved, sign_in_with
+from vouchgate.ingest.claims.modes import Mode
 from vouchgate.ingest.claims.people import Role
 
 
@@ -66,6 +68,37 @@ def test_the_page_says_it_at_a_glance(site: Site, owner: str, windows: Chromium)
     assert moved(windows.windows[0].go("/review/numbers")) == []
     windows.windows[0].expect("422")
     assert "7, 14, 30 or 90" in windows.windows[0].go("/review/numbers?days=8").locator("main").inner_text()
+
+
+def test_what_was_let_through_has_its_part_of_each_bar(site: Site, windows: Chromium, tmp_path: Path) -> None:
+    owner = site.owner("dora")
+    agent = site.agent(owner)
+    store(agent, "The mill is old")
+    with in_mode(site, owner, Mode.OBSERVE):
+        for room in ("north", "south", "east"):
+            submit(agent, claim(f"The {room} room is dry, as anybody can see", "ai_synthesis"), 202)
+    window = windows.window(site.running.url)
+    sign_in_with(site, window, site.token(Role.REVIEWER, owner)[1])
+    page = window.go("/review/numbers?days=7")
+    heights = {
+        kind: page.locator(f".chart rect.{kind}").get_attribute("height")
+        for kind in ("stored", "let-through")
+    }
+    assert heights == {"stored": "25.0", "let-through": "75.0"}
+    assert page.locator(".lying").first.locator("rect.let-through").get_attribute("width") == "75.0"
+    assert "let through" in page.locator(".legend").inner_text()
+    assert page.locator("table.six").first.locator("tbody td").all_inner_texts() == [
+        "4",
+        "1",
+        "0",
+        "0",
+        "3",
+        "–",
+    ]
+    assert "1 stored at once, 0 queued, 3 let through" in page.locator(".figures").inner_text()
+    is_for_everybody(page)
+    told = cli("numbers", "--owner", owner, "--database-url", site.url, cwd=tmp_path).stdout.decode()
+    assert "Let through" in told
 
 
 def test_the_api_says_the_same_to_the_owner_alone(site: Site, owner: str) -> None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import os
 import re
+import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -136,6 +139,18 @@ def test_who_submits_cannot_rule_and_ends_with_the_gate(gate: Gate, monkeypatch:
 
 
 @pytest.mark.on("sqlite")
+def test_an_agent_that_several_threads_ask_for_at_once_is_one(gate: Gate) -> None:
+    """Else each had the places of an agent in the queue."""
+    together = threading.Barrier(12)
+
+    def ask(_: int) -> str:
+        together.wait(30)
+        return gate.agent("planner").whoami().id
+
+    with ThreadPoolExecutor(12) as pool:
+        assert len(set(pool.map(ask, range(12)))) == 1
+
+
 def test_a_host_records_and_no_agent_does(gate: Gate, caplog: pytest.LogCaptureFixture) -> None:
     host, agent = gate.recorder(), gate.agent("planner", sources=["user"])
     said = host.record("I prefer tabs to spaces.", who="me", conversation="monday", idempotency_key="one")
@@ -254,6 +269,26 @@ def test_what_cannot_be_opened_is_said(tmp_path: Path, monkeypatch: pytest.Monke
     for timeout in (0, -1, float("inf")):
         with pytest.raises(ValueError, match="timeout must be over 0"):
             Gate.open(tmp_path / "memory.db", timeout=timeout)
+
+
+def test_an_opening_that_is_interrupted_leaves_no_gate_behind(tmp_path: Path) -> None:
+    def begun() -> list[threading.Thread]:
+        return [each for each in threading.enumerate() if each.name == "vouchgate-gate" and each.is_alive()]
+
+    def interrupt() -> None:
+        while not begun():
+            time.sleep(0.001)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    assert begun() == []
+    threading.Thread(target=interrupt).start()
+    with pytest.raises(KeyboardInterrupt):
+        Gate.open(tmp_path / "gate.db", offline=True)
+    for each in begun():
+        each.join(60)
+    assert begun() == []
+    with Gate.open(tmp_path / "gate.db", offline=True) as gate:
+        assert gate.whoami().owners == ("me",)
 
 
 def test_a_program_that_does_not_close_it_ends_and_loses_nothing(tmp_path: Path, repo: Path) -> None:

@@ -8,9 +8,11 @@ import pytest
 
 from tests.claims import NOW, examined, policy, submission_of
 from tests.integration.review.test_spot_checks import send
-from tests.integration.review.test_standing_rulings import confirm
+from tests.integration.review.test_standing_rulings import book, confirm, ruling, ticket
+from tests.integration.review.test_standing_rulings import send as send_ticket
 from tests.reviews import reviewer
 from vouchgate.ingest.claims.claim import Source
+from vouchgate.ingest.claims.modes import Mode, ModeSwitch
 from vouchgate.ingest.claims.trust import RulingVerdict
 from vouchgate.ingest.claims.waiting import PendingMemory, SpotVerdict
 from vouchgate.ingest.rules import Rule
@@ -18,7 +20,8 @@ from vouchgate.review.answers import Approved, Undone
 from vouchgate.review.attending.attention import let_go, send_back
 from vouchgate.review.numbers import OTHERS, Flow, Numbers, NumbersCounter
 from vouchgate.review.queue import ReviewQueue
-from vouchgate.review.trust import spot_checks
+from vouchgate.review.trust import modes, spot_checks
+from vouchgate.review.trust.taking_back import Then, take_back
 from vouchgate.storage.claims.submit import Decided
 from vouchgate.storage.store import Store
 
@@ -226,3 +229,31 @@ def test_spot_checks_and_standing_rulings_are_told(store: Store) -> None:
     assert (said.low, said.high) == (0.095, 0.905)  # Wilson's interval of one of two
     (ruling,) = found.standing_rulings
     assert (ruling.id, ruling.counts_now, ruling.did.stored, ruling.did.rejected) == (made.id, True, 0, 0)  # type: ignore[union-attr]
+
+
+def test_what_a_ruling_that_is_taken_back_has_wait_is_of_its_agent(store: Store) -> None:
+    made = ruling(store)
+    for number in range(3):
+        send_ticket(store, ticket(number))
+    history = History(store)
+    history.look()
+    take_back(book(store), reviewer(), made.id, Then.QUEUE, NOW)
+    (line,) = history.look().agents
+    assert (line.id, line.stored, line.queued) == ("agent-1", 3, 3)
+    assert history.look() == history.look(anew=True)
+
+
+@pytest.mark.on("sqlite")
+def test_what_was_let_through_counts_when_agents_and_reasons_are_sorted(store: Store) -> None:
+    history = History(store)
+    history.send("The hall is cold", source=Source.USER)
+    observing = ModeSwitch(owner_id="ann", agent="", mode=Mode.OBSERVE, reason="trial", by="op", since=NOW)
+    modes.switch(store, observing)
+    for number in range(2):
+        history.send(f"Shelf {number} holds box {number * 7}", agent="agent-2")
+    found = history.look()
+    assert [(each.id, each.came, each.let_through) for each in found.agents] == [
+        ("agent-2", 2, 2),
+        ("agent-1", 1, 0),
+    ]
+    assert found.reasons[0].rule is Rule.UNGROUNDED

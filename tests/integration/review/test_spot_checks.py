@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 from alembic import command
+from lxml import html
 from sqlalchemy import update
 
 from tests.claims import NOW, examined, policy, submission_of
 from tests.desk import Desk, run
 from tests.rechecking import SAYS, bench, policy_with
 from tests.reviews import history, queue_of, reviewer, waiting
-from tests.visiting import is_page
+from tests.visiting import hidden, is_page
 from vouchgate.ingest.claims.claim import Source
 from vouchgate.ingest.claims.log import Action
 from vouchgate.ingest.claims.memory import MemoryStatus
@@ -211,5 +212,25 @@ def test_the_page_shows_what_was_drawn_and_wrong_offers_to_retract(service: Serv
         metrics = (await desk.http.get("/metrics")).text
         assert 'vouchgate_spot_checks{rule="trusted_source",verdict="wrong"} 1.0' in metrics
         assert 'vouchgate_spot_checks{rule="trusted_source",verdict="open"} 0.0' in metrics
+
+    run(service, "ann", work)
+
+
+@pytest.mark.on("sqlite")
+def test_an_answer_goes_back_to_where_in_the_list_it_was_given(service: Service) -> None:
+    async def work(desk: Desk) -> None:
+        for number in range(12):
+            send(service.store, f"The lamp of room {number} hangs over table {number * 7}.", owner=desk.owner)
+        first = await desk.get("/review/spot-checks")
+        (older,) = html.fromstring(first.text).xpath("//p[@class='more']/a/@href")
+        page = await desk.get(older)
+        memory = html.fromstring(page.text).xpath("//li//form/@action")[0]
+        answer = await desk.post(memory, verdict="right", back=hidden(page)["back"])
+        assert answer.headers["location"] == older
+        right = await desk.get("/review/spot-checks?verdict=right")
+        answer = await desk.post(memory, verdict="cannot_tell", back=hidden(right)["back"])
+        assert answer.headers["location"] == "/review/spot-checks?verdict=right"
+        answer = await desk.post(memory, verdict="right", back="https://evil.example/")
+        assert answer.headers["location"] == "/review"
 
     run(service, "ann", work)

@@ -7,8 +7,11 @@ import base64
 import itertools
 import json
 import random
+import resource
 import sqlite3
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -24,6 +27,7 @@ from tests.running.processes import FORKED
 from vouchgate.gate import signing
 from vouchgate.gate.signing import LogKeyError, LogSigner, open_signer
 from vouchgate.ingest.claims.modes import Mode, ModeSwitch
+from vouchgate.ingest.transparency.note import SigningKey, make_signing_key
 from vouchgate.ingest.transparency.verifier import (
     NotProven,
     check_promise,
@@ -225,6 +229,43 @@ def test_keys_change_and_none_is_lost_in_silence(store: Store, tmp_path: Path) -
     with pytest.raises(LogKeyError, match="put it back"):
         open_signer(settings, store, NOW)
     assert problems(store) == []
+
+
+def test_starts_at_the_same_moment_have_one_key(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings, both, make = settings_of(store, tmp_path), threading.Barrier(2), make_signing_key
+
+    def make_together(origin: str) -> SigningKey:
+        both.wait(30)  # neither has found a key
+        return make(origin)
+
+    monkeypatch.setattr(signing, "make_signing_key", make_together)
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(lambda _: open_signer(settings, store, NOW), range(2))
+    assert first == second
+    assert first is not None
+    assert list(first.keys) == signing.read_keys(settings)
+    assert open_signer(settings, store, NOW) == first
+    assert [each.name for each in tmp_path.glob("key*")] == ["key"]
+
+
+def test_a_key_is_added_on_a_line_of_its_own_or_not_at_all(tmp_path: Path) -> None:
+    settings, file = Settings(log_key=str(tmp_path / "key")), tmp_path / "key"
+    first = signing.add_key(settings, "log.example")
+    file.write_text(file.read_text().strip())  # as an editor may leave it
+    second = signing.add_key(settings, "log.example")
+    assert signing.read_keys(settings) == [first, second]
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        resource.setrlimit(
+            resource.RLIMIT_FSIZE, (file.stat().st_size + 20, before[1])
+        )  # the disk has no more
+        with pytest.raises(LogKeyError, match="cannot be written"):
+            signing.add_key(settings, "log.example")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert signing.read_keys(settings) == [first, second]
 
 
 WAYS = [

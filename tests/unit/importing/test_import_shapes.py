@@ -230,6 +230,8 @@ def test_a_value_of_parquet_that_python_has_not_spoils_its_own_row_at_most(tmp_p
 def test_a_file_that_cannot_be_one_is_told(tmp_path: Path) -> None:
     wide = pyarrow.table({f"c{number}": ["x"] for number in range(1001)})
     parquet.write_table(wide, tmp_path / "wide.parquet")
+    twice = pyarrow.table([["The hall is cold."], ["The hall is warm."]], names=["content", "content"])
+    parquet.write_table(twice, tmp_path / "twice.parquet")
     text = '{"text": "Tea is at four."}'
     cases: list[tuple[str, bytes, str]] = [
         ("a.csv", ",".join(f"c{number}" for number in range(10_000)).encode(), "10,000 columns"),
@@ -239,6 +241,7 @@ def test_a_file_that_cannot_be_one_is_told(tmp_path: Path) -> None:
         ("e.json", f"[{text}]".encode("utf-16-le"), "save it as UTF-8"),
         ("f.csv", "text\nTea".encode("utf-16-be"), "save it as UTF-8"),
         ("g.parquet", (tmp_path / "wide.parquet").read_bytes(), "more than 1,000 columns"),
+        ("f.parquet", (tmp_path / "twice.parquet").read_bytes(), "two columns are called content"),
         ("h.parquet", (tmp_path / "wide.parquet").read_bytes()[:-9], "cannot be read as Parquet"),
         (
             "i.json",

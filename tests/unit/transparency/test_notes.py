@@ -238,3 +238,7 @@ def test_a_key_is_written_once_and_for_its_owner_alone(tmp_path: Path) -> None:
     with pytest.raises(FileExistsError):
         write_signing_key(file, make_signing_key("witness.example"))
     assert parse_signing_key(file.read_text()) == made
+    other = tmp_path / "second.new"
+    other.write_text("of another process, which writes at the same moment")
+    write_signing_key(tmp_path / "second", made)
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["key", "second", "second.new"]

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import shlex
 import sys
 from pathlib import Path
@@ -47,7 +48,7 @@ def install(
     # With -P no folder of the project is taken for the program. What cannot start is a denial: 2.
     command = f"{shlex.quote(sys.executable)} -P -m vouchgate.cli hook run {harness} || exit 2"
     shown = Path.home() / its.user if user else Path(its.project)
-    file = shown.resolve()  # which may be a link into another folder
+    file = Path(os.path.realpath(shown))  # which may be a link into another folder
     try:
         before = file.read_text("utf-8") if file.exists() else ""
         after = changed(before, its, None if remove else command)
@@ -58,9 +59,7 @@ def install(
             file.unlink()
         else:
             file.parent.mkdir(parents=True, exist_ok=True)
-            mode = file.stat().st_mode if before else 0o644
             write_durably(file, after.encode())
-            file.chmod(mode)
     except (Unsafe, UnicodeDecodeError) as error:
         raise output.Failure(f"{shown} is left as it is: {error}; see docs/harnesses.md") from error
     except OSError as error:

@@ -14,7 +14,7 @@ from vouchgate.review.pages.numbers import COLUMNS, numbers_view
 from vouchgate.settings import Settings
 from vouchgate.storage.identity import owners
 
-_SHOWN = ("came", "stored", "queued", "blocked", "cleared")  # --json has all
+_SHOWN = ("came", "stored", "queued", "blocked", "let_through", "cleared")  # --json has all
 _AT_ONCE = 1000  # names of owners
 
 
@@ -44,13 +44,14 @@ def _show(numbers: Numbers, now: datetime) -> None:
     view = numbers_view(numbers, every=True, now=now)
     for figure in view.figures:
         say(f"{figure.of:18} {figure.value:>10}  {figure.note}")
+    shown = [name for name in _SHOWN if name != "let_through" or numbers.total.let_through]
     for first, lines in {"Day (UTC)": view.days, "Agent": view.agents, "Reason": view.reasons}.items():
         say("")
         rows = [
-            [one_line(each.name), *(str(getattr(each.flow, name)) for name in _SHOWN), each.share]
+            [one_line(each.name), *(str(getattr(each.flow, name)) for name in shown), each.share]
             for each in lines
         ]
-        show_table([first, *(COLUMNS[name] for name in _SHOWN), "Approved"], rows)
+        show_table([first, *(COLUMNS[name] for name in shown), "Approved"], rows)
     for one in numbers.standing_rulings:
         did = one.did
         say(

@@ -60,10 +60,9 @@ def restore_backup(
     """Brings a backup to where the settings say the database is: whole and verified, or, with SQLite, not at all. Tells
     what it sees, and what the log needs before it is signed again. Raises StorageError."""
     database = database_file(database_to_open(settings))
-    if database is not None and (database.exists() or database.is_symlink()) and not replace:
-        raise StorageError(
-            f"{database} is there: say --replace, which gives it another name, or name another"
-        )
+    if not replace:
+        _refuse_to_replace(database)
+    aside: Path | None = None
     try:
         beside = tempfile.TemporaryDirectory(prefix=".vouchgate-", dir=database and database.parent)
         with ended_as_by_hand(), beside as folder:
@@ -81,14 +80,27 @@ def restore_backup(
             else:
                 check_file(copy, always=True)
                 restoring.look(settings.model_copy(update={"database_url": sqlite_url(copy)}))
-                if (aside := set_aside(database, now)) is not None:
-                    tell(f"What was there is {aside} now; delete it when you need it no more.")
-                copy.rename(database)
+                if not replace:  # a service may have made one meanwhile
+                    _refuse_to_replace(database)
+                aside = set_aside(database, now)
+                copy.rename(database)  # at once: nobody who reads what is told can come between
             restoring.keep_what_is_beside()
+    except BrokenPipeError:  # nobody reads any more what is told
+        raise
     except OSError as error:
         raise StorageError(f"it could not be restored: {error}") from error
+    if aside is not None:
+        tell(f"What was there is {aside} now; delete it when you need it no more.")
     tell(f"Restored to {database or 'the database'}.")
     _tell_of_log(settings, tell)
+
+
+def _refuse_to_replace(database: Path | None) -> None:
+    """Raises StorageError where a SQLite database, or a link, is already."""
+    if database is not None and (database.exists() or database.is_symlink()):
+        raise StorageError(
+            f"{database} is there: say --replace, which gives it another name, or name another"
+        )
 
 
 @dataclass(frozen=True, slots=True)
