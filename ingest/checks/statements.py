@@ -94,9 +94,13 @@ def _best(pairs: Sequence[tuple[Held, Found]], policy: Policy) -> Coverage:
         )
     least, speaking = policy.entailment.lifts_from, []
     for held, source in pairs:
-        spoken = held.stance is Stance.SPEAKS and not held.uncovered and held.why not in TURNED
-        if spoken and is_listed(source, policy):
-            speaking.append(0 < least <= held.probability and held.relation == "entailment")
+        entailed = 0 < least <= held.probability and held.relation == "entailment"
+        # What a place says in other words is what a model that may lift is there for: it is asked, and has to.
+        open_ = held.why not in TURNED or (
+            held.why == FAINT and least > 0 and (entailed or not held.relation)
+        )
+        if held.stance is Stance.SPEAKS and not held.uncovered and open_ and is_listed(source, policy):
+            speaking.append(entailed)
     if speaking:
         stance = Stance.STATES if (lifted := any(speaking)) else Stance.SPEAKS
         return Coverage(one.start, one.end, stance, listed=True, inferred=lifted)

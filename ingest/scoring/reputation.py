@@ -51,8 +51,8 @@ class Visitors(Frozen):
 
     hosts: tuple[str, ...]
     paths: tuple[str, ...]
-    beginnings: tuple[str, ...] = ()
-    parameters: tuple[str, ...] = ()
+    beginnings: tuple[str, ...] = Field(default=(), exclude_if=lambda words: not words)
+    parameters: tuple[str, ...] = Field(default=(), exclude_if=lambda words: not words)
 
 
 class Reputation(Frozen):

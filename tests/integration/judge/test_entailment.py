@@ -46,7 +46,8 @@ pytestmark = pytest.mark.on("sqlite")
 
 POLICY = load_policy()
 # The relay speaks of it, and is not shown to say it.
-SPOKEN = "Per ADR-0007 mail older than 30 days leaves the relay for the archive."
+SPOKEN = "Per ADR-0007 the relay lets go of mail after 30 days."
+FAINT = "Per ADR-0007 mail older than 30 days leaves the relay for the archive."
 
 
 def policy_with(**changed: Any) -> Policy:
@@ -163,7 +164,7 @@ def test_what_was_not_kept_cannot_be_read(agrees: CrossEncoder) -> None:
 
 
 def test_only_the_policy_lets_it_lift_and_only_to_an_inference(agrees: CrossEncoder, tmp_path: Path) -> None:
-    against = load(tmp_path, {"archive": "neutral"})
+    against = load(tmp_path, {"archive": "neutral", "lets": "neutral"})
     queues = {"spoken_of": "queue"}
     cases: list[tuple[CrossEncoder, dict[str, Any], str, Tier]] = [
         (agrees, queues, "ungrounded", Tier.QUEUED),
@@ -182,6 +183,17 @@ def test_only_the_policy_lets_it_lift_and_only_to_an_inference(agrees: CrossEnco
         assert decision.label is Label.INFERENCE
         if rule == "stated":
             assert decision.reason == "Stated by its source, as the entailment model reads it"
+    faintly: list[tuple[CrossEncoder | None, dict[str, Any], str]] = [
+        (agrees, queues, "uncovered"),
+        (agrees, {"spoken_of": "store"}, "uncovered"),
+        (agrees, {"spoken_of": "store", "lifts_from": 0.97}, "uncovered"),
+        (agrees, queues | {"lifts_from": 0.9}, "stated"),
+        (against, queues | {"lifts_from": 0.9}, "refuted"),
+        (None, {"spoken_of": "store", "lifts_from": 0.9}, "citation_unknown"),
+    ]
+    for asks, changed, rule in faintly:
+        after = said(asks, FAINT, RELAY, policy=policy_with(**changed))
+        assert decided(after)[0] == rule, changed
     asked = said(agrees, SPOKEN, RELAY, policy=policy_with(**queues))
     assert finding(asked) is None  # it would wait whatever the model said
 
