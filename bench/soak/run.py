@@ -32,6 +32,7 @@ from tests.running.traffic import ENDED, POLICY, VOUCHED, Actor, Paced, Pages, T
 from tests.web import web_server
 from vouchgate.ingest.claims.claim import Source
 from vouchgate.ingest.claims.people import Role
+from vouchgate.ingest.rules import Rule
 from vouchgate.storage.log import chain
 from vouchgate.storage.outgoing import webhooks
 from vouchgate.storage.store import Store
@@ -180,8 +181,11 @@ class Soak:
         lied = {name for name, answer in self.kept.answers.items() if answer.memory_id} & self.told.lies
         self.note(VOUCHED, [f"{name} rests on a page that says otherwise" for name in lied])
         cited = [decision for decision in self.kept.decisions.values() if decision.owner_id == "cite"]
-        if len(cited) >= 10 and all(memory.owner_id != "cite" for memory in self.kept.memories.values()):
-            self.note("what a page states is stored", [f"of {len(cited)} claims that cite one, none was"])
+        read = [decision for decision in cited if decision.rule is not Rule.CITATION_UNKNOWN]
+        if len(read) >= 8 and all(memory.owner_id != "cite" for memory in self.kept.memories.values()):
+            self.note(
+                "what a page states is stored", [f"of {len(read)} claims whose page was read, none was"]
+            )
         self.note(ENDED, self._not_ended(self.kept))
         twice = [name for name, bodies in self.pages.bodies.items() if len(bodies) > 1]
         self.note("a message is the same each time", twice)
