@@ -34,6 +34,7 @@ _MOST_PARTS = 12  # of one compound; a path or a slug with more is its first par
 ENGLISH = "english"
 _MANY = 40  # words of which one of English prose is a function word
 _LETTERS = re.compile(r"(?<![\w./@:])[^\W\d_]+(?![\w/]|\.\w)")
+_UNJOINED = re.compile(r"(?<![\w./@:-])[^\W\d_]+(?![\w/-]|\.\w)")
 _PLAIN_WORD = re.compile(r"(?<![\w./:-])[a-z]{3,}(?![\w/:(=_-])")
 # Small letters; spaces for all but dots and slashes, beside which words are of addresses and files ("example.com").
 _SPACED = bytes(ord(chr(code).lower()) if chr(code).isalpha() or code in b"./" else 32 for code in range(256))
@@ -183,8 +184,9 @@ def language_of(text: str, untold: str = ENGLISH) -> str:
 
 
 def foreign_words(text: str) -> frozenset[str]:
-    """The function words of other languages in a sentence that has none of English; none where it has one."""
-    words = _LETTERS.findall(text.lower())
+    """The function words of other languages in a sentence that has none of English; none where it has one. "OS" and the
+    "eu" of "eu-west-1" are none."""
+    words = [word.lower() for word in _UNJOINED.findall(text) if not word.isupper()]
     if any(word in LISTS.function and word not in LISTS.shared for word in words):
         return frozenset()
     return frozenset(word for word in words if word in LISTS.foreign)

@@ -55,3 +55,9 @@ def test_what_may_be_a_not_states_nothing(claim: str, said: str, page: str) -> N
 )
 def test_english_without_a_small_word_is_still_read(said: str) -> None:
     assert stance(said, f"{ENGLISH}\n\n{said}") is Stance.STATES
+
+
+def test_a_row_of_names_and_regions_is_read() -> None:
+    table = f"{ENGLISH}\n\n| Service | Owner | Region | OS |\n|---|---|---|---|\n| ledger | Pricing | eu-west-1 | DE |"
+    assert stance("The ledger belongs to Pricing.", table) in {Stance.STATES, Stance.SPEAKS}
+    assert stance("The ledger of Pricing runs in eu-west-1.", table) in {Stance.STATES, Stance.SPEAKS}
