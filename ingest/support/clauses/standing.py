@@ -56,7 +56,7 @@ _FORMS = tuple(
         rf"(?P<title>[^()\[\]]{{3,200}}) [(\[](?:see )?(?P<name>{_NAME})[)\]] {_BECAME}",
         rf"(?P<title>[^()\[\]]{{3,200}}?) {_BECAME} [(\[](?:see )?(?P<name>{_NAME})[)\]]",
         rf"(?P<by>{_NAME}) (?P<word>supersede[sd]|replace[sd]|obsolete[sd]) (?P<name>{_NAME}){_ON}",
-        rf"(?P<name>{_NAME}) (?P<word>rejected|declined|turned down|deferred|postponed) (?P<title>[^()\[\]]{{3,200}})",
+        rf"(?P<name>{_NAME}) (?P<word>rejected|declined|turned down|deferred|postponed) (?P<itself>[^()\[\]]{{3,200}})",
         rf"(?P<by>{_NAME}) (?P<word>took) the place of (?P<name>{_NAME}){_ON}",
         rf"(?P<name>{_NAME}) (?:is (?P<word>{'|'.join(_ENDED)})|(?P<ended>no longer applies))(?:[;,]| and|, and| as)"
         rf" (?P<by>{_NAME}) {_TOOK}{_ON}",
@@ -79,6 +79,8 @@ def standing_told(claim: str, found: Found, parts: Sequence[Statement]) -> dict[
         said = _parsed(claim[start:end])
         if said is None or any(first <= start < last for first, last in told):
             continue
+        if said.get("itself") and not _is_title(said["itself"] or "", found.title):
+            continue  # it rejected something else, of which its text may tell
         by = said.get("by")
         if _plain(said["name"] or "") in names:
             word = (said.get("word") or said.get("ended") or "").lower()

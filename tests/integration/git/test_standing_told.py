@@ -25,7 +25,10 @@ def page(number: int, title: str, status: str, decision: str) -> str:
 
 PAGES = {
     "docs/adr/0001-use-postgresql.md": page(
-        1, "Use PostgreSQL", "Accepted", "We use PostgreSQL 15 for all services."
+        1,
+        "Use PostgreSQL",
+        "Accepted",
+        "We use PostgreSQL 15 for all services. The team rejected Oracle for its price.",
     ),
     "docs/adr/0002-use-mysql.md": page(
         2, "Use MySQL", "Superseded by [1](0001-use-postgresql.md)", "We use MySQL 5.7 for all services."
@@ -79,6 +82,7 @@ def gate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gate]:
         "ADR-0007 was rejected on 4 April 2023.",
         "ADR-0008 (tickets on phones) is deferred.",
         "ADR-0008 deferred tickets on phones.",
+        "ADR-0001 rejected Oracle for its price.",
     ],
 )
 def test_where_a_record_stands_is_its_own_word(gate: Gate, claim: str) -> None:
