@@ -11,6 +11,7 @@ from vouchgate.ingest.claims.source import Held, Stance
 from vouchgate.ingest.contradictions.rules import contradictions
 from vouchgate.ingest.support.source_text import LONGEST, SourceText
 from vouchgate.ingest.support.stance import MOST_WORDS, stances
+from vouchgate.ingest.support.tokens import Token
 
 STATES, SPEAKS, SILENT, REFUTES = Stance.STATES, Stance.SPEAKS, Stance.SILENT, Stance.REFUTES
 TEXT = """The relay keeps mail for 30 days in the main store, and Postfix sends it on every 15 minutes.
@@ -241,6 +242,23 @@ def test_a_huge_page_is_held_in_linear_time(source: str) -> None:
         found = one("The relay keeps mail for 30 days, says the relay.", source)
     assert found.place is None or found.place[1] <= len(source)
     assert LONGEST < len(source)
+
+
+def test_of_a_long_list_so_many_lines_are_looked_at_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each statement was held against every line that shares a word with it: half a minute for a claim of many."""
+    looked = 0
+    within = SourceText.within
+
+    def counted(self: SourceText, first: int, last: int) -> tuple[Token, ...]:
+        nonlocal looked
+        looked += 1
+        return within(self, first, last)
+
+    source = SourceText("Fees are not paid. " * 5_000)
+    monkeypatch.setattr(SourceText, "within", counted)
+    (found,) = stances("Fees are paid.", source)
+    assert (found.stance is STATES, found.why) == (False, "denial")
+    assert looked < 1_000
 
 
 def test_a_huge_claim_is_held_in_linear_time() -> None:
