@@ -83,7 +83,8 @@ def said_elsewhere(
     them share its rarest word than are looked at, so that a long list costs no more than a page."""
     known = [({key for key, _ in keys}, token) for token, keys in zip(wanted, found, strict=True)]
     places = [{at for key in keys for at in source.sentences_with(key)} for keys, _ in known if keys]
-    for count, at in enumerate(sorted(min(places, key=len, default=set()))):
+    rarest: set[int] = min(places, key=len, default=set())
+    for count, at in enumerate(sorted(rarest)):
         if count >= _MOST:
             return True
         start, end = source.spans[at]
