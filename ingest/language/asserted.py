@@ -29,10 +29,9 @@ _COMMENT = re.compile(
     r"\.\. (?![_|\[]|.{0,200}::)"
 )  # of reStructuredText, with the lines that are indented below it
 _HEADING = re.compile(r"(#{1,6}|={1,6})[ \t]{1,8}(\S.{0,300})|(\*\*|__)([^*_\n]{2,120})(?:\*\*|__):?[ \t]*")
-_HTML_HEADING = re.compile(
-    r"<h([1-6])\b[^<>]{0,200}>.{1,300}</h\1>", re.IGNORECASE
-)  # as Markdown may have it
-_WIKI_HEADING = re.compile(r"h([1-6])\. (?=\S)")  # of Jira and Textile
+# As Markdown may have it, and that of Jira and Textile.
+_HTML_HEADING = re.compile(r"<h([1-6])\b[^<>]{0,200}>.{1,300}</h\1>", re.IGNORECASE)
+_WIKI_HEADING = re.compile(r"h([1-6])\. (?=\S)")
 _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")
 _RULE = re.compile(r"(=|-|~|\^)\1{2,200}[ \t]*")
 _THINGS = r"(?:options?|ideas?|alternatives?|solutions?|approach(?:es)?|designs?|proposals?|variants?)"

@@ -20,8 +20,6 @@ _FORMS = tuple(
         r"(?P<day>\d\d?)\.(?P<month>\d\d?)\.(?P<year>[12]\d{3})",
     )
 )
-
-
 _IN_NAME = re.compile(r"(?<!\d)[12]\d{3}-\d\d(?:-\d\d)?(?!\d)")
 
 

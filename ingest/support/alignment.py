@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise, zip_longest
+from itertools import pairwise, zip_longest
 
 from vouchgate.ingest.contradictions.lists import LISTS as OPPOSITES
 from vouchgate.ingest.contradictions.lists import root_of
@@ -23,9 +23,9 @@ from vouchgate.ingest.support.clauses.roles import exchanged, swapped
 from vouchgate.ingest.support.clauses.signs import labelled, other_sign
 from vouchgate.ingest.support.clauses.subjects import bystander, other_subject, subject_elsewhere
 from vouchgate.ingest.support.clauses.turned import said_elsewhere, says_as_much
-from vouchgate.ingest.support.qualifiers import qualified, unsaid_universals
+from vouchgate.ingest.support.qualifiers import denied_elsewhere, qualified, unsaid_universals
 from vouchgate.ingest.support.source_text import SourceText, counts
-from vouchgate.ingest.support.times import durations, times_of_day
+from vouchgate.ingest.support.times import find_durations, find_times_of_day
 from vouchgate.ingest.support.tokens import LISTS, MAY, Token, abbreviations, is_denial, shown_of, tokens_of
 
 HALF = 0.5  # of a statement's weight: a place with no more than that speaks of something else
@@ -69,8 +69,8 @@ def align(text: str, start: int, end: int, source: SourceText) -> Alignment:
         return Alignment(words, wanted, None, absent, absent, {})
     at, span, place, holds = best
     has = {key for token in place for key in (*token.keys, *token.parts)}
-    other_spans = _find_durations(words, wanted, found, place)
-    _find_times(text, words, wanted, found, source.text, place)
+    other_spans = find_durations(words, wanted, found, place)
+    find_times_of_day(text, words, wanted, found, source.text, place)
     _find_single(words, wanted, found, place)
     missing = tuple(
         token
@@ -94,7 +94,7 @@ def align(text: str, start: int, end: int, source: SourceText) -> Alignment:
         again = said_elsewhere(wanted, found, source, span, denied=denies)
         measures["turned"] = float(says_as_much(wanted, missing) and not again)
     if not (missing or measures["denial_said"]):
-        measures["denial_said"] = float(_denied_elsewhere(text, words, found, source, span))
+        measures["denial_said"] = float(denied_elsewhere(text, words, found, source, span))
     numbered = any(token.number for token in wanted)
     measures["stray"] = float(numbered and _stray(words, wanted, found, _sentences(source, at, span[1])))
     measures |= governed(words, place)
@@ -157,51 +157,6 @@ def _find_single(
             for index, token in enumerate(wanted):
                 if token.keys[0] == one.keys[0]:
                     found[index] = ((keys[0], 1.0),)
-
-
-def _find_durations(
-    words: Sequence[Token],
-    wanted: Sequence[Token],
-    found: list[tuple[tuple[str, float], ...]],
-    place: Sequence[Token],
-) -> int:
-    """Finds spans of time that the place writes otherwise under its words, "half an hour" under "30 minutes"; how many
-    the place has not, but others."""
-    ours, theirs = durations(words), durations(place)
-    written: dict[tuple[str, float], list[str]] = {}
-    for token in place:
-        if token.content and token.start in theirs:
-            written.setdefault(theirs[token.start], []).append(token.keys[0])
-    for index, token in enumerate(wanted):
-        if token.start in ours and (keys := written.get(ours[token.start])):
-            found[index] = ((keys[0] if token.number else keys[-1], 1.0),)
-    bare = {token.keys[0] for token in place if token.number and token.start not in theirs}
-    elided = {ours[token.start] for token in words if token.start in ours and token.keys[0] in bare}
-    # "14 days" of "a for 400 days, b for 14" is there.
-    return len({span for span in ours.values() if written and span not in written} - elided)
-
-
-def _find_times(  # noqa: PLR0917  (a statement and its place, with their texts)
-    text: str,
-    words: Sequence[Token],
-    wanted: Sequence[Token],
-    found: list[tuple[tuple[str, float], ...]],
-    source: str,
-    place: Sequence[Token],
-) -> None:
-    """Finds times of day that the place writes otherwise under its words, "2 pm" under "14:00"."""
-    ours = times_of_day(text, words)
-    theirs = times_of_day(source, place) if ours else {}
-    written = {
-        minute: token.keys[0]
-        for token in reversed(place)
-        for minute in theirs.get(token.start, ())
-        if token.content
-    }
-    for index, token in enumerate(wanted):
-        keys = [written[minute] for minute in ours.get(token.start, ()) if minute in written]
-        if keys:
-            found[index] = ((keys[0], 1.0),)
 
 
 def _spell_out(
@@ -314,27 +269,6 @@ def _measures(  # noqa: PLR0917  (what was found of a statement, all of it)
             subject_elsewhere(words, place, lost, gone, source.text) or other_subject(words, place, gone)
         ),
     }
-
-
-def _denied_elsewhere(
-    text: str,
-    words: Sequence[Token],
-    found: Sequence[tuple[tuple[str, float], ...]],
-    source: SourceText,
-    place: tuple[int, int],
-) -> bool:
-    """Whether another sentence has all that the statement says, and denies it: then the source says both."""
-    everywhere: set[int] | None = None
-    for key, _ in chain.from_iterable(found):
-        there = set(source.sentences_with(key))
-        everywhere = there if everywhere is None else everywhere & there
-        if not everywhere:
-            return False
-    return any(
-        qualified(text, words, source.within(at, at), source.text)["denial_said"]
-        for at in sorted(everywhere or ())[:NEAREST]
-        if not place[0] <= source.spans[at][0] < place[1]
-    )
 
 
 def _tells_how(token: Token) -> bool:

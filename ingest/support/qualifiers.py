@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from vouchgate.ingest.contradictions.lists import LISTS as RULES
 from vouchgate.ingest.support.clauses.turned import turned
+from vouchgate.ingest.support.source_text import SourceText
 from vouchgate.ingest.support.tokens import LISTS, MAY, Token, denies_all_else, is_denial, parts_of
 
 _OPENS = 2  # words before "that" which can only say something of what follows: "ADR-4 forbids that …"
 _FRAME = 8  # words of a statement among which a clause may begin that it says something of
+_MOST = 6  # sentences that may deny what another one says, of which so many are looked at
 _REACH = 3  # words that say something after a negation or another word that qualifies
 _MARK = frozenset(",.;:!?()[]|\n")
 _QUOTES = frozenset("\"'`“”‘’")
@@ -96,6 +98,27 @@ def qualified(text: str, words: Sequence[Token], place: Sequence[Token], source:
     found["passed_over"] = float(bool(others) and _only_within(met, mine, others))
     found["framed"] = float(_framed(words, theirs))
     return found
+
+
+def denied_elsewhere(
+    text: str,
+    words: Sequence[Token],
+    found: Sequence[tuple[tuple[str, float], ...]],
+    source: SourceText,
+    place: tuple[int, int],
+) -> bool:
+    """Whether another sentence has all that the statement says, and denies it: then the source says both."""
+    everywhere: set[int] | None = None
+    for key, _ in chain.from_iterable(found):
+        there = set(source.sentences_with(key))
+        everywhere = there if everywhere is None else everywhere & there
+        if not everywhere:
+            return False
+    return any(
+        qualified(text, words, source.within(at, at), source.text)["denial_said"]
+        for at in sorted(everywhere or ())[:_MOST]
+        if not place[0] <= source.spans[at][0] < place[1]
+    )
 
 
 def _denied_alike(

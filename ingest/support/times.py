@@ -107,3 +107,48 @@ def _value(token: Token) -> float | None:
         return float(token.keys[0].removeprefix("#").replace(",", ""))
     except ValueError:
         return None
+
+
+def find_durations(
+    words: Sequence[Token],
+    wanted: Sequence[Token],
+    found: list[tuple[tuple[str, float], ...]],
+    place: Sequence[Token],
+) -> int:
+    """Finds spans of time that the place writes otherwise under its words, "half an hour" under "30 minutes"; how many
+    the place has not, but others."""
+    ours, theirs = durations(words), durations(place)
+    written: dict[tuple[str, float], list[str]] = {}
+    for token in place:
+        if token.content and token.start in theirs:
+            written.setdefault(theirs[token.start], []).append(token.keys[0])
+    for index, token in enumerate(wanted):
+        if token.start in ours and (keys := written.get(ours[token.start])):
+            found[index] = ((keys[0] if token.number else keys[-1], 1.0),)
+    bare = {token.keys[0] for token in place if token.number and token.start not in theirs}
+    elided = {ours[token.start] for token in words if token.start in ours and token.keys[0] in bare}
+    # "14 days" of "a for 400 days, b for 14" is there.
+    return len({span for span in ours.values() if written and span not in written} - elided)
+
+
+def find_times_of_day(  # noqa: PLR0917  (a statement and its place, with their texts)
+    text: str,
+    words: Sequence[Token],
+    wanted: Sequence[Token],
+    found: list[tuple[tuple[str, float], ...]],
+    source: str,
+    place: Sequence[Token],
+) -> None:
+    """Finds times of day that the place writes otherwise under its words, "2 pm" under "14:00"."""
+    ours = times_of_day(text, words)
+    theirs = times_of_day(source, place) if ours else {}
+    written = {
+        minute: token.keys[0]
+        for token in reversed(place)
+        for minute in theirs.get(token.start, ())
+        if token.content
+    }
+    for index, token in enumerate(wanted):
+        keys = [written[minute] for minute in ours.get(token.start, ()) if minute in written]
+        if keys:
+            found[index] = ((keys[0], 1.0),)

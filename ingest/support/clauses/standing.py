@@ -28,9 +28,8 @@ _WORDS = {
     Standing.REVERTED: "reverted",
 }
 _OF_WORD = {word: standing for standing, words in _WORDS.items() for word in words.split("|")}
-_SAID_AS = {
-    "turned down": "(?:rejected|declined)"
-}  # what a record has for it; most words it has to have itself
+# Words that a record may have another one for; most it has to have itself.
+_SAID_AS = {"turned down": "(?:rejected|declined)"}
 # What is true of every record that was in force once.
 _ENDED = (
     *("no longer in force", "no longer valid", "no longer current", "no longer applicable"),
