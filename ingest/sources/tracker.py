@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from vouchgate.ingest.citations.kinds import CitationKind, KindError, each_match, full_match
 from vouchgate.ingest.claims.citation import Citation
-from vouchgate.ingest.claims.source import Missing, SourceReading
+from vouchgate.ingest.claims.source import Found, Missing, SourceReading
 from vouchgate.ingest.language.validation import plain_messages
 from vouchgate.ingest.net.client import Outbound
 from vouchgate.ingest.net.fetched import FetchFailed
@@ -160,9 +160,12 @@ class Tickets(Registry):
             detail=f"{name} “{title[:120]}” is there.",
             dated=None if tracker.dated is None else time_of(at(record, tracker.dated)),
         )
-        # Whoever may write tickets writes them, and not whose site it is.
-        project = name.rpartition("-")[0].lower() or tracker.name
-        return found.model_copy(update={"site": f"{found.site}/{project}"} if found.site else {})
+        return _of_project(found, name.rpartition("-")[0].lower() or tracker.name)
+
+
+def _of_project(found: Found, project: str) -> Found:
+    """The ticket as the word of those who may write tickets of a project, and not of whose site it is."""
+    return found.model_copy(update={"site": f"{found.site}/{project}"} if found.site else {})
 
 
 def load_trackers(file: Path) -> list[Tracker]:
