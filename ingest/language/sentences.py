@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from vouchgate.ingest.data import read_data
 
@@ -47,6 +48,17 @@ def sentences(text: str, longest: int | None = LONGEST) -> list[tuple[int, int]]
             start = match.end()
     _add(found, text, start, len(text), longest)
     return found
+
+
+def unwrapped(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """The text with a space for each line break within one of these sentences, which says nothing. Offsets hold."""
+    if "\n" not in text:
+        return text
+    pieces, done = list[str](), 0
+    for start, end in spans:
+        pieces += (text[done:start], text[start:end].replace("\n", " "))
+        done = end
+    return "".join((*pieces, text[done:]))
 
 
 def without_questions(text: str) -> str:

@@ -15,11 +15,13 @@ from itertools import pairwise, zip_longest
 from vouchgate.ingest.contradictions.lists import LISTS as OPPOSITES
 from vouchgate.ingest.contradictions.lists import root_of
 from vouchgate.ingest.support.clauses.binding import binding
+from vouchgate.ingest.support.clauses.causes import turned_about
+from vouchgate.ingest.support.clauses.columns import stands_otherwise, wrong_column, wrong_end
 from vouchgate.ingest.support.clauses.elsewhere import beside_other_acts
 from vouchgate.ingest.support.clauses.governed import governed
 from vouchgate.ingest.support.clauses.instead import Compared, added, left_out, replaced, set_otherwise
 from vouchgate.ingest.support.clauses.relations import turned_round, unrelated
-from vouchgate.ingest.support.clauses.roles import exchanged, swapped
+from vouchgate.ingest.support.clauses.roles import attached, exchanged, swapped
 from vouchgate.ingest.support.clauses.signs import labelled, other_sign
 from vouchgate.ingest.support.clauses.subjects import bystander, other_subject, subject_elsewhere
 from vouchgate.ingest.support.clauses.turned import said_elsewhere, says_as_much
@@ -81,10 +83,16 @@ def align(text: str, start: int, end: int, source: SourceText) -> Alignment:
     )
     absent = tuple(token for token, keys in zip(wanted, found, strict=True) if token in missing and not keys)
     measures = _measures(words, wanted, found, missing, place, source)
-    measures |= qualified(text, words, place, source.text)
+    akin = {token.keys[0]: [key for key, _ in keys] for token, keys in zip(wanted, found, strict=True)}
+    measures |= qualified(text, words, place, source.text, akin)
     measures["under"] = float(not holds)
     row = source.is_row(at)
-    measures["other_row"] = float(row and measures["subject"])
+    measures["other_row"] = float(
+        row and (measures["subject"] or _attached_elsewhere(words, missing, absent))
+    )
+    head, line = (source.head(at), source.text[slice(*span)]) if row else ("", "")
+    measures["wrong_end"] = float(wrong_end(words, head, line) or wrong_column(words, head, line))
+    measures["opposites"] += row and stands_otherwise(words, place)
     if measures["here"] > HALF:
         measures |= binding(text, words, source.text, place)
         measures |= beside_other_acts(text, words, source.text, place)
@@ -103,9 +111,17 @@ def align(text: str, start: int, end: int, source: SourceText) -> Alignment:
     measures["unrelated"] = float(unrelated(words, place))
     measures["other_sign"] = float(other_sign(text, words, source.text, place))
     measures["labelled"] = float(labelled(text, words, place, missing))
+    measures["turned_about"] = float(turned_about(text, words, source.text, place))
     measures["swapped"] = float(swapped(text, words, source.text, place))
     measures["exchanged"] = float(exchanged(text, words, source.text, place))
     return Alignment(words, wanted, span, missing, absent, measures, row)
+
+
+def _attached_elsewhere(words: Sequence[Token], missing: Sequence[Token], absent: Sequence[Token]) -> bool:
+    """Whether what a small word of relation attaches is not in the row of a table, and elsewhere in the source: it is
+    another row's."""
+    lost = {token.keys[0] for token in missing} - {token.keys[0] for token in absent}
+    return any(other in lost for _, _, other in attached(words))
 
 
 def _plainly(text: str, words: Sequence[Token]) -> tuple[Token, ...]:

@@ -58,7 +58,7 @@ class PreparedSource:
     @cached_property
     def ranked(self) -> RankedText:
         """As its passages are chosen."""
-        if self.source.text != self.text:  # what it asks is shown, too
+        if not self.source.is_whole:  # what it asks is shown, too
             return RankedText(self.text)
         return RankedText(self.text, self.source.words, self.source.spans)
 

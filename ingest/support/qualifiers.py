@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, pairwise
+from types import MappingProxyType
 
 from vouchgate.ingest.contradictions.lists import LISTS as RULES
 from vouchgate.ingest.support.clauses.turned import turned
@@ -56,15 +57,22 @@ def unsaid_universals(words: Sequence[Token], place: Sequence[Token]) -> tuple[T
     return tuple(token for token in wanted if LISTS.universals[token.low] not in said)
 
 
-def qualified(text: str, words: Sequence[Token], place: Sequence[Token], source: str) -> dict[str, float]:
+def qualified(
+    text: str,
+    words: Sequence[Token],
+    place: Sequence[Token],
+    source: str,
+    akin: Mapping[str, Sequence[str]] = MappingProxyType({}),
+) -> dict[str, float]:
     """Whether the statement denies what the place does not (`denial_unsaid`) or the other way round (`denial_said`),
-    and whether the place says it only as possible, as it was, or as somebody's word."""
+    and whether the place says it only as possible, as it was, or as somebody's word. `akin` are the keys under which
+    the source has a word of the statement, by its own first one."""
     theirs: dict[str, list[int]] = {}
     for at, token in enumerate(place):
         for key in token.keys if token.content else ():
             theirs.setdefault(key, []).append(at)
     met = [
-        (at, next((theirs[key] for key in token.keys if key in theirs), []))
+        (at, next((theirs[key] for key in (*token.keys, *akin.get(token.keys[0], ())) if key in theirs), []))
         for at, token in enumerate(words)
         if token.content
     ]
@@ -94,6 +102,8 @@ def qualified(text: str, words: Sequence[Token], place: Sequence[Token], source:
     once = any(
         token.low in LISTS.former and token.low.endswith("ly") and token.low not in lows for token in words
     )
+    if any(token.low in LISTS.ending for token in words):
+        found["former"] = 0.0
     found["former"] = max(found["former"], float(once))
     found["passed_over"] = float(bool(others) and _only_within(met, mine, others))
     found["framed"] = float(_framed(words, theirs))
@@ -229,6 +239,8 @@ def _denied(text: str, words: Sequence[Token]) -> frozenset[int]:
     for at, token in enumerate(words):
         if not is_denial(token) or denies_all_else(words, at) or _is_quoted(text, token):
             continue
+        if at and token.low in LISTS.verdicts and words[at - 1].low in LISTS.articles:
+            continue  # "a wrong address" denies nothing
         found.update(_after(text, words, at))
         last = at + 1 == len(words) or not _MARK.isdisjoint(text[token.end : words[at + 1].start])
         if last:  # "…, which is wrong": nothing follows, so it denies what stands before it

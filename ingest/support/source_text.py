@@ -11,7 +11,7 @@ from operator import itemgetter
 from vouchgate.ingest.language.asserted import without_unsaid
 from vouchgate.ingest.language.dates import dates_in, parts_of_date
 from vouchgate.ingest.language.frames import frames
-from vouchgate.ingest.language.sentences import sentences, without_questions
+from vouchgate.ingest.language.sentences import sentences, unwrapped, without_questions
 from vouchgate.ingest.language.terms import Kind, term_key, words_of
 from vouchgate.ingest.support.tokens import LISTS, MAY, Token, abbreviations, shown_of, token_of, tokens_of
 from vouchgate.ingest.support.topic import Beginnings
@@ -36,8 +36,10 @@ class SourceText:
     def __init__(self, text: str, title: str = "", given: str = "") -> None:
         whole = text
         title = title if _TOPIC_ASKED.match(title) else without_questions(title)
-        self.text = text = without_questions(without_unsaid(text))
+        text = without_questions(without_unsaid(text))
+        self.is_whole = text == whole  # whether nothing of it is left out
         self.spans = sentences(text)
+        self.text = text = unwrapped(text, self.spans)
         self._frames = frames(whole, self.spans)
         self.words = tuple(words_of(text))
         self.titled = frozenset(
@@ -196,6 +198,12 @@ class SourceText:
             keys = frozenset(key for token in tokens for key in (*token.keys, *token.parts))
             self._headed[index] = keys
         return keys
+
+    def head(self, at: int) -> str:
+        """The head of the table that a row is in; empty where it has none."""
+        index = bisect_right(self._headings, at, key=itemgetter(0)) - 1
+        start, end = self._headings[index][1][-1] if index >= 0 and self._headings[index][1] else (0, 0)
+        return self.text[start:end] if self.text[start:end].startswith("|") else ""
 
     @cached_property
     def _headings(self) -> Sequence[tuple[int, tuple[tuple[int, int], ...]]]:

@@ -29,6 +29,8 @@ _OF_SENTENCE = ("crossed", "labelled", "turned_round")  # what no clause shows b
 _OF_DENIAL = {"denial", "elsewhere"}  # what is denied of a subject is no act of it
 _OWN_PLACE = 0.6  # of a clause's weight, from which on the place of its sentence is its own
 
+_OTHER_THING = ("replaced", "beside")  # of two places one has something else for the words of a clause
+
 # A stretch of the claim at its nearest place, how surely it is said there, and what keeps it from being said.
 _Laid = tuple[Alignment, float, str]
 
@@ -55,12 +57,16 @@ VETOES: Mapping[str, str] = {
     "governed": "governed",
     "swapped": "roles",
     "exchanged": "exchanged",
+    "turned_about": "exchanged",
+    "wrong_end": "exchanged",
     "crossed": "crossed",
     "mixed": "mixed",
+    "compared": "opposite",
     "borrowed": "borrowed",
     "stray": "stray",
     "elsewhere": "elsewhere",
     "beside": "beside",
+    "other_verb": "beside",
     "manner": "manner",
     "other_row": "row",
     "passed_over": "passed over",
@@ -136,7 +142,9 @@ def _nearer(sentence: _Laid, clause: _Laid) -> _Laid:
     lost = {token.keys[0] for token in sentence[0].missing}
     weight = sum(token.weight for token in alignment.wanted)
     here = sum(token.weight for token in alignment.wanted if token.keys[0] not in lost)
-    own = here < _OWN_PLACE * weight or (clause[1] >= sentence[1] and not clause[2])
+    said = clause[1] >= SCORER.states and not clause[2]
+    other = sentence[2] in _OTHER_THING and not said  # what the place has in its stead shows what it is about
+    own = (here < _OWN_PLACE * weight and not other) or (clause[1] >= sentence[1] and not clause[2])
     return clause if own else sentence
 
 

@@ -171,6 +171,16 @@ class Lists:
     excepting: frozenset[str]  # behind a negation: it denies all else
     joining: frozenset[str]  # joints of words as well as of clauses
     joints: frozenset[str]  # small words with which a clause begins
+    because: frozenset[str]  # behind which a reason stands
+    owing: frozenset[tuple[str, str]]  # the same, of two words
+    therefore: frozenset[str]  # behind which stands what has a reason
+    progress: Mapping[str, int]  # in a row of a table: where a task stands, by the number of its kind
+    ending: frozenset[str]
+    decided: frozenset[str]  # before "to": what was decided is told as done
+    sending: frozenset[str]  # in the head of a table, over where something comes from
+    receiving: frozenset[str]  # and over where it goes
+    towards: frozenset[str]
+    away: frozenset[str]
     acting: frozenset[str]  # verbs that somebody does to something
     counting: frozenset[str]  # the keys of numbers in words
     indexed: frozenset[str]  # small words that may be what a word of a statement is found under
@@ -253,6 +263,16 @@ def _load() -> Lists:
         excepting=frozenset(raw["excepting"]),
         joining=frozenset(raw["joining"]),
         joints=frozenset(raw["joints"]),
+        because=frozenset(raw["because"]),
+        owing=frozenset((one, two) for one, two in raw["owing"]),
+        therefore=frozenset(raw["therefore"]),
+        progress={word: number for number, words in enumerate(raw["progress"]) for word in words},
+        ending=frozenset(raw["ending"]),
+        decided=frozenset(raw["decided"]),
+        sending=frozenset(raw["sending"]),
+        receiving=frozenset(raw["receiving"]),
+        towards=frozenset(raw["towards"]),
+        away=frozenset(raw["away"]),
         acting=frozenset(raw["acting"]),
         indexed=frozenset(raw["comparing"]).union(
             key for key, words in written.items() if key[0] == "#" for key in words

@@ -53,8 +53,8 @@ _SAID_IN = re.compile(
 )
 _SAYS = re.compile(
     rf"(?<![\w/.-])(?P<whole>(?P<path>{_DOTTED}){_AFTER})`?"
-    r" (?:says|states|lists|notes|tells|documents|describes|explains|specifies|records|shows|requires|mentions"
-    r"|gives|defines)\b"
+    r" (?:(?:says|states|lists|notes|tells|documents|describes|explains|specifies|records|shows|requires|mentions"
+    r"|gives|defines|makes|forbids|allows|names|warns|recommends|sets|asks|promises)\b|v?\d+\.\d+(?:\.\d+)*(?=[ ,]))"
 )
 _BEFORE_COLON = re.compile(
     rf"(?:(?<![^\n])|(?<=[.!?] ))`?(?P<whole>(?P<path>{_DOTTED}){_AFTER})`?(?: v?\d+(?:\.\d+)+)?:\s"

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from vouchgate.ingest.contradictions.lists import LISTS as CALENDAR
 from vouchgate.ingest.data import read_data
+from vouchgate.ingest.language.terms import term_key
 from vouchgate.ingest.support.tokens import LISTS, Token, denies_all_else
 
 _END = frozenset(".;!?")
@@ -72,6 +73,7 @@ class _Lists:
     participles: frozenset[str]
     base: frozenset[str]
     verbs: frozenset[str]
+    light: frozenset[str]  # keys of verbs that tell little of what is done
     determiners: frozenset[str]
     relative: frozenset[str]
     adverbs: frozenset[str]
@@ -93,7 +95,7 @@ def acts(text: str, words: Words) -> list[Act]:
     for piece in _pieces(text, words):
         last = found[-1] if found and found[-1].sentence == piece.sentence else None
         start = piece.span.start
-        if groups := _verb_groups(words, piece):
+        if groups := _verb_groups(words, piece, goes_on=last is not None):
             opening, first = named.get(piece.sentence, ()), began.get(piece.sentence, start)
             _read_verbs(words, piece, groups, found, opening, first)
         elif last is None:
@@ -253,10 +255,16 @@ def _break(text: str, words: Words, at: int) -> str:
     return "" if dated or _MARK.isdisjoint(between) else "mark"
 
 
-def _verb_groups(words: Words, piece: _Piece) -> list[tuple[int, int]]:
-    """The verbs of a piece: each from its first auxiliary verb to the verb itself."""
+def _verb_groups(words: Words, piece: _Piece, *, goes_on: bool) -> list[tuple[int, int]]:
+    """The verbs of a piece: each from its first auxiliary verb to the verb itself. `goes_on`: its sentence has a verb
+    before it."""
     verbs = [at for at in piece.span if is_verb(words, at)]
-    if piece.opened == "mark" and verbs[:1] == [piece.span.start] and _is_inflected(words[verbs[0]]):
+    if (
+        goes_on
+        and piece.opened == "mark"
+        and verbs[:1] == [piece.span.start]
+        and _is_inflected(words[verbs[0]])
+    ):
         del verbs[0]  # "confirms orders in an hour, returns in a day"
     found: list[tuple[int, int]] = []
     for at in verbs:
@@ -429,6 +437,7 @@ def _load() -> _Lists:
     return _Lists(
         **words,
         base=frozenset(raw["verbs"]),
+        light=frozenset(map(term_key, raw["light"])),
         verbs=frozenset(form for verb in raw["verbs"] for form in _forms(verb)),
         expecting=words["auxiliary"] | words["pronouns"] | words["relative"] | {"to", "that"},
         joints=LISTS.joints | frozenset(raw["joints"]),

@@ -8,15 +8,18 @@ says of two things.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
+from functools import partial
 from itertools import combinations, zip_longest
 
 from vouchgate.ingest.contradictions.lists import LISTS as MEASURES
+from vouchgate.ingest.support.clauses.acts import ACTS
 from vouchgate.ingest.support.tokens import LISTS, Token
 
 _MARK = frozenset(",.;!?()–—")
 _SHARES = frozenset({"#0.5"})  # half
 _SHARED = frozenset({"%", "percent", "per", "percentage"})
+_SAME = 3  # words that two clauses have in common when they compare the same
 _FRAME = 0.4  # of the words of two clauses of a place, from which on they say the same of two things
 
 
@@ -59,6 +62,7 @@ def binding(text: str, words: Sequence[Token], source: str, place: Sequence[Toke
     return {
         "crossed": float(_crossed(own, alone)),
         "mixed": float(any(_mixed(met, sizes, resuming) for met in own.values())),
+        "compared": float(_compared_otherwise(text, words, place, their_clauses)),
         "borrowed": float(_borrowed(own, words, place, their_clauses)),
     }
 
@@ -93,6 +97,34 @@ def _resuming(place: Sequence[Token], their_clauses: Sequence[int]) -> frozenset
             found.add(clause)
         named.update(token.keys)
     return frozenset(found)
+
+
+def _compared_otherwise(
+    text: str, words: Sequence[Token], place: Sequence[Token], their_clauses: Sequence[int]
+) -> bool:
+    """Whether a clause says "more" where the clause of the place that has most of its words says "less". What stands
+    right behind such a word tells what there is more of, and is looked at with it (`follows_another`)."""
+    theirs: dict[int, set[str]] = defaultdict(set)
+    for token, clause in zip(place, their_clauses, strict=True):
+        theirs[clause] |= {token.low, *token.keys}
+    ours: dict[int, set[str]] = defaultdict(set)
+    lows: dict[int, set[str]] = defaultdict(set)
+    for token, after, clause in zip(words, (*words[1:], None), clauses(text, words), strict=True):
+        if after is None or not after.content:
+            lows[clause].add(token.low)
+        ours[clause].update(token.keys[:1] if token.content else ())
+    for these, those in ACTS.pairs:
+        for clause, keys in ours.items():
+            if lows[clause].isdisjoint(these) or not keys:
+                continue
+            near = max(theirs.values(), key=partial(_common, keys), default=set[str]())
+            if len(keys & near) >= _SAME and near & those and not near & these:
+                return True
+    return False
+
+
+def _common(one: Set[str], other: Set[str]) -> int:
+    return len(one & other)
 
 
 def _borrowed(

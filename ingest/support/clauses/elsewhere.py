@@ -27,10 +27,11 @@ from vouchgate.ingest.support.tokens import Token
 _LONGEST = 6  # words of a subject; a longer one was not read rightly
 _EXCLUSIVE = frozenset({"by", "when", "span", "since", "until"})  # of these there is one
 _MEANS = frozenset({"by", "through", "with"})  # of what is done actively, who helps: "sends it by Postfix"
+_POSSESSIVE = frozenset({"its", "their", "his", "her"})
 _PLACES = frozenset({"at", "from", "to"})
 _CONDITIONS = frozenset({"unless", "until"})  # which a place has to say, too
 # Behind these also things that are no names tell acts apart.
-_LOOSE = frozenset({"at", "from", "span", "before", "after"})
+_LOOSE = frozenset({"at", "from", "to", "span", "before", "after"})
 
 
 def beside_other_acts(text: str, words: Words, source: str, place: Words) -> dict[str, float]:
@@ -44,6 +45,7 @@ def beside_other_acts(text: str, words: Words, source: str, place: Words) -> dic
         for shared in [[other for other in there if act.keys & other.keys]]
     )
     return {
+        "other_verb": float(any(pair.another_verb(act) for act in acts(text, ours))),
         "elsewhere": float(elsewhere),
         "beside": float(any(map(pair.follows_another, range(1, len(ours))))),
     }
@@ -71,8 +73,10 @@ class _Pair:
 
     def _other_circumstances(self, act: Act, other: Act) -> bool:
         region = {*other.span, *other.subject, *other.same}
-        return self._other_object(act, other, region) or any(
-            self._other_setting(kind, run, other, region) for kind, run in act.settings
+        return (
+            self._other_object(act, other, region)
+            or self._other_thing(act, other, region)
+            or any(self._other_setting(kind, run, other, region) for kind, run in act.settings)
         )
 
     def follows_another(self, second: int) -> bool:
@@ -110,19 +114,90 @@ class _Pair:
         ours, others = _labels(self._ours, act.subject), _labels(self._theirs, theirs)
         if ours and others and ours.isdisjoint(others):
             return True
+        if self._possessors_apart(act, other):
+            return True
         same = {*theirs, *(other.same if act.passive == other.passive else ())}
         lacking = [at for at in act.subject if (places := self._where(at)) and same.isdisjoint(places)]
+        if self._agent_exchanged(act, other):
+            return True
         if not lacking:
-            return False
+            return known and act.passive == other.passive and self._unheard_of(act, other, theirs)
         if not known:  # a pronoun stands for what was named before
             return act.passive == other.passive and any(min(self._where(at)) > other.at for at in lacking)
         return self._another(act, other, theirs, lacking)
+
+    def _possessors_apart(self, act: Act, other: Act) -> bool:
+        """Whether "its servers" are those of one by name in the statement, and of another one in the place."""
+        one = _possessor(self._ours, act.subject)
+        two = _possessor(self._theirs, other.subject)
+        if one is None or two is None:
+            return False
+        return self._is_name(one) and bool(self._where(one)) and two not in self._where(one)
+
+    def another_verb(self, act: Act) -> bool:
+        """Whether the place says of what does an act, and of what it is done to or where, another verb."""
+        light = not ACTS.light.isdisjoint(self._ours[act.at].keys)
+        if act.copula or light or self._where(act.at) or any(act.keys & other.keys for other in self._acts):
+            return False
+        done = [
+            at for run in (act.object, *(run for _, run in act.settings)) for at in run if self._where(at)
+        ]
+        if not done or not act.subject:
+            return False
+        for other in self._acts:
+            verb = self._theirs[other.at]
+            tells = not other.copula and ACTS.light.isdisjoint(verb.keys)
+            if not tells or other.passive != act.passive or self._ours_too(verb):
+                continue
+            theirs = {run[-1] for run in (other.object, *(run for _, run in other.settings)) if run}
+            if not any(not theirs.isdisjoint(self._where(at)) for at in done):
+                continue
+            places = [there for at in act.subject for there in self._where(at)]
+            if not places:
+                continue
+            if not set(other.subject).isdisjoint(places) or (other.pronoun and min(places) < other.at):
+                return True
+        return False
+
+    def _agent_exchanged(self, act: Act, other: Act) -> bool:
+        """Whether who does it in one, active, is whom it is done to in the other, passive: "Ada is paid by Ben"."""
+        if act.passive == other.passive:
+            return False
+        passive, active = (act, other) if act.passive else (other, act)
+        if not passive.agent or active.agent or active.pronoun or not active.subject:
+            return False
+        one, two = (self._ours, self._theirs) if act.passive else (self._theirs, self._ours)
+        doer = {key for at in active.subject for key in two[at].keys}
+        agent = {key for at in passive.agent for key in one[at].keys}
+        patient = {key for at in passive.subject for key in one[at].keys}
+        if not doer.isdisjoint(agent):
+            return False
+        named = act.passive and any(self._ours[at].name or self._where(at) for at in act.agent)
+        return not doer.isdisjoint(patient) or (named and self._is_name_there(active.subject[-1]))
+
+    def _unheard_of(self, act: Act, other: Act, theirs: Run) -> bool:
+        """Whether nothing of who does it in the statement is in the place, which says who does it, and to the same."""
+        if not act.subject or not theirs or act.copula or other.copula or len(theirs) > _LONGEST:
+            return False
+        head, heads = _head(self._ours, act.subject), _head(self._theirs, theirs)
+        if any(self._where(at) for at in act.subject) or any(
+            self._ours_too(self._theirs[at]) for at in theirs
+        ):
+            return False
+        if self._theirs[heads[-1]].name != self._ours[head[-1]].name:
+            return False
+        done = {*act.object, *(at for _, run in act.settings for at in run)}
+        return any(self._where(at) for at in done)
 
     def _another(self, act: Act, other: Act, theirs: Run, lacking: Sequence[int]) -> bool:
         """Whether the subject of an act lacks what it has in the statement because it is another one."""
         own = [at for at in theirs if not self._ours_too(self._theirs[at])]
         plain = not (act.passive or other.passive or act.copula or other.copula)
-        if not own and plain and self._exchanged(act, theirs, lacking):
+        if (
+            not own
+            and plain
+            and (self._exchanged(act, theirs, lacking) or self._names_apart(act, theirs, lacking))
+        ):
             return True
         if not own:  # of two things the place says it of one, and of the other one something else
             same = (each for each in self._acts if each.keys & act.keys and self._names_any(each, lacking))
@@ -149,6 +224,13 @@ class _Pair:
             sides |= {*act.span}
         return any(two in self._where(side) for side in sides - helping - {*act.subject})
 
+    def _names_apart(self, act: Act, theirs: Run, lacking: Sequence[int]) -> bool:
+        """Whether one is named to do it in the statement, and another one in the place."""
+        one, two = _head(self._ours, act.subject), _head(self._theirs, theirs)
+        named = one and two and self._ours[one[-1]].shown[:1].isupper() and self._is_name(one[-1])
+        named = named and self._is_name_there(two[-1]) and not self._theirs[two[-1]].identifier
+        return bool(named) and one[-1] in lacking and not any(at in self._where(x) for x in one for at in two)
+
     def _other_object(self, act: Act, other: Act, region: set[int]) -> bool:
         run = [at for at in act.object if self._where(at)]
         firm = _firmness(self._ours, run)
@@ -159,6 +241,20 @@ class _Pair:
             and all(region.isdisjoint(self._where(at)) for at in run)
             and not any(self._ours_too(self._theirs[at]) for at in other.object)
         )
+
+    def _other_thing(self, act: Act, other: Act, region: set[int]) -> bool:
+        """Whether the same one does the same for the same, and to something else, whatever that is called."""
+        ours, theirs = act.object, other.object
+        if act.passive or other.passive or not ours or not theirs or not act.settings or not act.subject:
+            return False
+        if any(not region.isdisjoint(self._where(at)) for at in ours):
+            return False
+        if any(self._ours_too(self._theirs[at]) for at in theirs):
+            return False
+        here = {at for each in act.subject for at in self._where(each)}
+        beside = {at for _, run in act.settings for each in run for at in self._where(each)}
+        settings = {at for _, run in other.settings for at in run}
+        return not here.isdisjoint(other.subject) and not beside.isdisjoint(settings)
 
     def _other_setting(self, kind: str, run: Run, other: Act, region: set[int]) -> bool:
         known = [at for at in run if self._where(at)]
@@ -191,6 +287,11 @@ class _Pair:
             self._theirs[place].shown[:1].isupper() for place in self._where(at)
         )
 
+    def _is_name_there(self, at: int) -> bool:
+        """Whether a word of the place is a name; at the start of a sentence the statement tells."""
+        word = self._theirs[at]
+        return word.name or any(each.name and not set(each.keys).isdisjoint(word.keys) for each in self._ours)
+
     def _ours_too(self, word: Token) -> bool:
         return not self._said.isdisjoint(_found_under(word))
 
@@ -204,6 +305,17 @@ class _Pair:
 def _head(words: Words, run: Run) -> Run:
     """Of a subject the words up to the first that says nothing: its last one is what it is about."""
     return first_run(words, run) or run
+
+
+def _possessor(words: Words, run: Run) -> int | None:
+    """The last name before "its" or "their", which stands right before a subject."""
+    at = run[0] - 1 if run else -1
+    if at < 1 or words[at].low not in _POSSESSIVE:
+        return None
+    named = (
+        each for each in range(at - 1, -1, -1) if words[each].content and words[each].shown[:1].isupper()
+    )
+    return next(named, None)
 
 
 def _is_definite(words: Words, run: Run) -> bool:

@@ -16,6 +16,11 @@ _NEAR = 4  # words of the place from the one that rules to the act
 _PAST = frozenset({"been", "had", "has", "have", "was", "were", "already"})  # before what was done
 _IS = frozenset({"is", "are", "was", "were"})
 _MODAL = frozenset({"modals"})
+_OPEN = frozenset(
+    {"should", "must", "may", "can", "could", "might", "would", "shall"}
+)  # of what may yet be done
+_THEM = frozenset({"it", "them", "him", "her", "us"})
+_ASKED = 3  # words behind one that asks, in which "to" stands
 _AUXILIARIES = 2  # words before a verb
 _AS_IT_STANDS = ("adverbs", "clauses", "modals")
 _DECIDING = ("we", "you")  # "we will use Redis" is how records decide, and "you will wear a helmet" is a rule
@@ -27,12 +32,15 @@ def governed(words: Sequence[Token], place: Sequence[Token]) -> dict[str, float]
     how it is decided (`intended`), or by another word (`governed`). Linear in both."""
     found = {"intended": 0.0, "governed": 0.0}
     done = _done(words)
-    if not any(
-        token.low in LISTS.governing or (done and _is_due(place, at)) for at, token in enumerate(place)
+    if not done and not any(
+        token.low in LISTS.governing or (done and (token.low in LISTS.ruling or _is_due(place, at)))
+        for at, token in enumerate(place)
     ):
         return found
+    if _only_due(done, place):
+        found["governed"] = 1.0
     ours = [token for token in words if token.content]
-    said = {token.low for token in words}.union(*(token.keys for token in words))
+    said = frozenset({token.low for token in words}.union(*(token.keys for token in words)))
     before: dict[str, set[str]] = {key: set() for token in ours for key in token.keys}
     for one, two in pairwise(ours):
         for key in two.keys:
@@ -40,18 +48,24 @@ def governed(words: Sequence[Token], place: Sequence[Token]) -> dict[str, float]
     opens = ours[0].keys if ours else ()
     seen: set[str] = set()
     for at, token in enumerate(place):
+        if _wished(place, at, said, before):
+            found["governed"] = 1.0
         due = _is_due(place, at)
-        forms = _MODAL if due else _forms(place, at, said)
-        act = _act(forms, place[at + 1 + due : at + 1 + due + _NEAR]) if forms else None
+        ruled = bool(done) and token.low in LISTS.ruling and token.low not in said  # what "must" be done
+        forms = _MODAL if due or ruled else _forms(place, at, said)
+        behind = place[at + 1 + due : at + 1 + due + _NEAR]
+        act = _act(forms, behind) if forms else None
         if act is not None:
             opened = not forms.isdisjoint(_OF_ALL)
+            asked = {key for word in behind[: behind.index(act)] for key in word.keys}
             told = any(
-                not seen.isdisjoint(before.get(key, ())) or (opened and key in opens) for key in act.keys
+                not (seen | asked).isdisjoint(before.get(key, ())) or (opened and key in opens)
+                for key in act.keys
             )
             undone = not (done.isdisjoint(act.keys) or seen.isdisjoint(before))
             if (undone and "modals" in forms) or (told and "modals" not in forms):
                 found["governed"] = 1.0
-            elif told and not due:  # "is to be read" is how documents rule
+            elif told and not (due or ruled):  # "is to be read" is how documents rule
                 found["intended"] = 1.0
         seen.update(token.keys)
     return found
@@ -65,6 +79,31 @@ def _forms(place: Sequence[Token], at: int, said: Collection[str]) -> frozenset[
     return frozenset() if decides or token.low in said or not set(token.keys).isdisjoint(said) else forms
 
 
+def _wished(place: Sequence[Token], at: int, said: frozenset[str], ours: Collection[str]) -> bool:
+    """Whether somebody by name, of whom the statement does not speak, wanted to do what it says."""
+    if not at or at + 1 == len(place) or place[at + 1].low != "to":
+        return False
+    token, by = place[at], place[at - 1]
+    named = by.content and by.shown[:1].isupper() and said.isdisjoint((by.low, *by.keys, token.low))
+    if not named or "infinitives" not in LISTS.governing.get(token.low, ()):
+        return False
+    behind = place[at + 2 : at + 2 + _NEAR]
+    act = next((word for word in behind if word.content and ACTS.light.isdisjoint(word.keys)), None)
+    return act is not None and any(key in ours for key in act.keys)
+
+
+def _only_due(done: Collection[str], place: Sequence[Token]) -> bool:
+    """Whether the place has something that was done only as what somebody is to do, or not to."""
+    there: dict[str, set[bool]] = {}
+    for at, token in enumerate(place):
+        before = {word.low for word in place[max(0, at - 2) : at]}
+        decided = {word.low for word in place[max(0, at - 3) : at]} & LISTS.decided
+        for key in token.keys if token.content else ():
+            open_ = not decided and ("to" in before or not before.isdisjoint(_OPEN))
+            there.setdefault(key, set()).add(open_ and not token.low.endswith("ed"))
+    return any(there.get(key) == {True} for key in done)
+
+
 def _is_due(place: Sequence[Token], at: int) -> bool:
     """Whether something "is to" be done."""
     return place[at].low in _IS and at + 1 < len(place) and place[at + 1].low == "to"
@@ -72,21 +111,39 @@ def _is_due(place: Sequence[Token], at: int) -> bool:
 
 def _done(words: Sequence[Token]) -> frozenset[str]:
     """What a statement says was done, by the keys of its words: what has been moved is not what will be."""
-    return frozenset(
-        key
-        for at, token in enumerate(words)
-        if (token.low.endswith("ed") or token.low in ACTS.participles)
-        and any(word.low in _PAST for word in words[max(0, at - _AUXILIARIES) : at])
-        for key in token.keys
+    return frozenset(key for at in range(len(words)) if _is_done(words, at) for key in words[at].keys)
+
+
+def _is_done(words: Sequence[Token], at: int) -> bool:
+    low, before = words[at].low, words[max(0, at - _AUXILIARIES) : at]
+    if low in ACTS.past and low not in ACTS.participles:
+        return True
+    if not (low.endswith(("ed", "ing")) or low in ACTS.participles):
+        return False
+    if any(word.low in _PAST for word in before) and (not low.endswith("ing") or before[-1].low == "been"):
+        return True
+    # "Quality removed it": a verb in the past right behind who did it, and right before what it was done to.
+    behind = words[at + 1].low if at + 1 < len(words) else ""
+    does = (
+        bool(before)
+        and before[-1].content
+        and before[-1].low not in ACTS.be
+        and not before[-1].low.endswith("ly")
+    )
+    return (
+        (low.endswith("ed") or low in ACTS.past) and does and (behind in ACTS.determiners or behind in _THEM)
     )
 
 
 def _act(forms: frozenset[str], behind: Sequence[Token]) -> Token | None:
     """What such a word rules, of the words behind it: "plans to sell", "stopped selling"."""
     first = next(iter(behind), None)
+    to = next((at for at, token in enumerate(behind[:_ASKED]) if token.low == "to"), None)
+    if forms.isdisjoint(_AS_IT_STANDS) and "infinitives" in forms and to is not None:
+        behind = behind[to:]  # "asks the mill to sell"
     fits = (
         not forms.isdisjoint(_AS_IT_STANDS)
-        or ("infinitives" in forms and any(token.low == "to" for token in behind[:2]))
+        or ("infinitives" in forms and to is not None)
         or ("participles" in forms and first is not None and first.low.endswith("ing"))
     )
     acts = (token for token in behind if token.content and token.low not in LISTS.governing)

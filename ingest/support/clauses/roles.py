@@ -14,6 +14,7 @@ from itertools import takewhile
 
 from vouchgate.ingest.contradictions.lists import LISTS as TENSES
 from vouchgate.ingest.language.terms import term_key
+from vouchgate.ingest.support.clauses.acts import ACTS
 from vouchgate.ingest.support.tokens import LISTS, Token, tokens_of
 
 _REACH = 8  # words to either side of a verb in which its sides are looked for
@@ -178,7 +179,7 @@ def _verbs(text: str, words: Sequence[Token]) -> Iterator[_Verb]:
             or words[at - 1].low in LISTS.articles
         ):
             continue
-        participle = token.low.endswith(("ed", "en", "t"))
+        participle = token.low.endswith(("ed", "en", "t")) or token.low in ACTS.participles
         passive = participle and any(word.low in _BE for word in words[max(0, at - 2) : at])
         then = words[at + 1].low if at + 1 < len(words) else ""
         if participle and not passive and (then in LISTS.relations or token.low in _NAMING):

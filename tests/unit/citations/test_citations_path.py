@@ -46,6 +46,8 @@ def paths(text: str) -> list[tuple[str, str]]:
         ("See pyproject.toml:12.", "pyproject.toml:12", "pyproject.toml#L12-L12"),
         ("CHANGELOG.md says that it went.", "CHANGELOG.md", "CHANGELOG.md"),
         ("CHANGELOG.md 2.2.0: it went.", "CHANGELOG.md", "CHANGELOG.md"),
+        ("CHANGELOG.md v2.2.0 took it out.", "CHANGELOG.md", "CHANGELOG.md"),
+        ("README.md forbids what went before.", "README.md", "README.md"),
         ("It is so. `README.md`: it is a pilot.", "README.md", "README.md"),
     ],
 )

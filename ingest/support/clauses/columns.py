@@ -1,0 +1,64 @@
+"""Rows of tables that say what goes from where to where: the head tells which cell is which."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import chain
+
+from vouchgate.ingest.support.tokens import LISTS, Token, tokens_of
+
+
+def wrong_end(words: Sequence[Token], head: str, row: str) -> bool:
+    """Whether a statement has something go "to" what a row has under "from", or come "from" or "by" what it has under
+    "to"."""
+    cells = list(zip(_cells(head), _cells(row), strict=False))
+    ends = [
+        frozenset[str]().union(*(keys for title, keys in cells if not title.isdisjoint(names)))
+        for names in (LISTS.sending, LISTS.receiving)
+    ]
+    sender, receiver = ends[0] - ends[1], ends[1] - ends[0]
+    if not sender or not receiver:
+        return False
+    return any(
+        (low in LISTS.towards and not sender.isdisjoint(keys))
+        or (low in LISTS.away and not receiver.isdisjoint(keys))
+        for low, keys in _aimed(words)
+    )
+
+
+def wrong_column(words: Sequence[Token], head: str, row: str) -> bool:
+    """Whether a statement names a column of a table, has nothing of what a row has there, and something that the row
+    has in a column that the statement does not name."""
+    own = frozenset(key for token in words if token.content for key in token.keys)
+    row_cells = list(_cells(row))
+    often = {
+        key for key, cells in Counter(chain.from_iterable(row_cells)).items() if cells > 1
+    }  # tell no column
+    columns = [
+        (title & own - cell, (cell - often) & own, bool(cell - often - own))
+        for title, cell in zip(_cells(head), row_cells, strict=False)
+    ][1:]
+    lacks = any(title and not cell and other for title, cell, other in columns)
+    return lacks and any(cell - title and not title for title, cell, _ in columns)
+
+
+def stands_otherwise(words: Sequence[Token], place: Sequence[Token]) -> bool:
+    """Whether a task that is done in one of the two is open or given up in the other."""
+    known = LISTS.progress
+    ours, theirs = ({known[word.low] for word in each if word.low in known} for each in (words, place))
+    return bool(ours and theirs) and ours.isdisjoint(theirs)
+
+
+def _cells(row: str) -> Iterator[frozenset[str]]:
+    for cell in row.strip().strip("|").split("|"):
+        yield frozenset(key for token in tokens_of(cell) for key in (token.low, *token.keys, *token.parts))
+
+
+def _aimed(words: Sequence[Token]) -> Iterator[tuple[str, Sequence[str]]]:
+    """Each small word of relation with what stands behind it."""
+    for at, token in enumerate(words[:-1]):
+        if token.low in LISTS.relations:
+            behind = next((word for word in words[at + 1 : at + 3] if word.low not in LISTS.articles), None)
+            if behind is not None and behind.content:
+                yield token.low, behind.keys
