@@ -318,6 +318,10 @@ def _grouped(readings: Sequence[SourceReading], policy: Policy) -> tuple[SourceR
     )
 
 
+def _settled(reading: SourceReading, policy: Policy, at: datetime) -> SourceReading:
+    return policy.reputation.settle(reading, at) if isinstance(reading, Found) else reading
+
+
 def _focused(inspected: Inspected, reading: SourceReading, texts: PreparedTexts | None) -> SourceReading:
     if not isinstance(reading, Found) or reading.held is not None:
         return reading
@@ -343,6 +347,7 @@ def examine(
     if unread:
         raise ValueError(f"no reading for {', '.join(unread)}")
     claim = inspected.claim
+    readings = [_settled(reading, policy, capture_time) for reading in readings]
     held = _grouped(focus(inspected, readings, texts), policy) if by_statements else tuple(readings)
     read = ReadClaim(claim, inspected.hedges, inspected.citations, held, policy, by_statements)
     found = Findings(_of_text(read))

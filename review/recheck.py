@@ -146,7 +146,7 @@ def _keeps_out(item: PendingMemory, examined: Examined, now: datetime) -> str:
         return f"Its sources vouch for it now, and a standing ruling of its owner rejects it: {ruling.name}"
     if horizon is not None and horizon <= now:
         return f"The claim was to hold until {horizon.isoformat()}, which has passed."
-    if not _may_promote(examined):
+    if not _may_promote(examined, item.created_at):
         return "What it cites is there now, on a page that may have been written after the claim."
     return ""
 
@@ -274,11 +274,12 @@ def _is_open(decision: Decision) -> bool:
     return any(f.check == "dedup" and f.verdict is Verdict.UNKNOWN for f in decision.decided_by)
 
 
-def _may_promote(examined: Examined) -> bool:
-    """Whether every source is of a publisher that somebody listed. Whoever wrote the claim may have written a page of
-    any other since."""
-    sources = [reading for reading in examined.readings if isinstance(reading, Found)]
-    return all(is_listed(source, examined.policy) for source in sources)
+def _may_promote(examined: Examined, sent: datetime) -> bool:
+    """Whether every source is of a publisher that somebody listed, and stood as it is before the claim was sent.
+    Whoever wrote the claim may have written a page of any other since."""
+    policy = examined.policy
+    sources = (reading for reading in examined.readings if isinstance(reading, Found))
+    return all(is_listed(policy.reputation.settle(source, sent), policy) for source in sources)
 
 
 def new_decision(

@@ -31,6 +31,7 @@ from vouchgate.ingest.claims.waiting import PendingMemory
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.scoring.sites import site_of
 from vouchgate.ingest.sources.git.source import GitSource
+from vouchgate.ingest.sources.web.page import header_date
 from vouchgate.review.trust.standing_rulings import StandingRulings
 from vouchgate.storage.claims import publishers
 from vouchgate.storage.claims.submit import Decided
@@ -91,6 +92,7 @@ class World:
             digest=hashlib.sha256(answer.content).hexdigest(),
             text=answer.text,
             site=site_of(url),
+            revised=header_date(answer.headers.get("last-modified", "")),
             status=200,
         )
 

@@ -153,6 +153,10 @@ class Found(Frozen):
     excerpt: str = ""  # at most EXCERPT_CHARACTERS of its text: what the claim was held against
     digest: str = ""  # sha256 hex of the content read
     dated: datetime | None = None  # what the page says of itself, else its Last-Modified
+    # When the page was last changed, as the software of its site says.
+    revised: datetime | None = Field(default=None, exclude_if=lambda revised: revised is None)
+    # Anybody may change its page, and it has not stood as it is for long (`Reputation.settle`).
+    fresh: bool = Field(default=False, exclude_if=lambda fresh: not fresh)
     successor: str | None = None  # what replaced it, when `standing` says so
     # May make a FACT alone: the grounding repository's own record, or a path that the operator marked.
     official: bool = False

@@ -37,6 +37,7 @@ class Reading:
     url: str = ""
     title: str = ""
     published: datetime | None = None
+    revised: datetime | None = None  # as of `Found`
     read_at: datetime | None = None
     name: str = ""  # what tells it from others of the same text, where it has no address
     site: str = ""  # whose it is, where that does not follow from the address
@@ -103,7 +104,10 @@ def _hit(claim: str, reading: Reading, text: str, group: str, policy: Policy) ->
         form=reading.form,
         project=reading.project,
         cut=len(reading.text) > TEXT_CHARACTERS,
+        revised=reading.revised,
     )
+    if reading.verified and reading.read_at is not None:  # for what others bring they vouch themselves
+        found = policy.reputation.settle(found, reading.read_at)
     found = hold(claim, (), found)
     held, digest = found.held or (), found.text_digest
     stance = stance_of(held)

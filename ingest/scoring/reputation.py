@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import cached_property
 from typing import Annotated, Any, Self
@@ -53,6 +54,9 @@ class Visitors(Frozen):
     paths: tuple[str, ...]
     beginnings: tuple[str, ...] = Field(default=(), exclude_if=lambda words: not words)
     parameters: tuple[str, ...] = Field(default=(), exclude_if=lambda words: not words)
+    # Sites where anybody changes any page at once, and for how many days one has to stand before a claim to count.
+    edited: tuple[str, ...] = Field(default=(), exclude_if=lambda sites: not sites)
+    settled_days: int = Field(default=7, ge=0, le=365, exclude_if=lambda days: days == 7)
 
 
 class Reputation(Frozen):
@@ -90,9 +94,20 @@ class Reputation(Frozen):
         if listed is None:
             return SiteGroup.UNLISTED
         group = self.groups[listed]
+        if source.fresh:
+            return SiteGroup.UNLISTED
         moderated = group not in (SiteGroup.PEER_REVIEWED, SiteGroup.PRIMARY)
         by_visitors = self.anybody_writes(source) if moderated else self.visitors_write(source, listed)
         return SiteGroup.UNLISTED if by_visitors else group
+
+    def settle(self, source: Found, at: datetime) -> Found:
+        """The source, `fresh` where its page may have been changed for a claim of that time."""
+        names = _names(source.site, host_of(source.source_id))
+        if not any(name in self.visitors.edited for name in names):
+            return source
+        latest = at - timedelta(days=self.visitors.settled_days)
+        fresh = source.revised is None or source.revised > latest
+        return source if fresh == source.fresh else source.model_copy(update={"fresh": fresh})
 
     def of(self, source: Found) -> float:
         """The reputation term of its score, 0 to 1."""

@@ -288,7 +288,9 @@ def _reputation(found: Found, policy: Policy) -> str:
     if is_trusted(found, policy):
         return f"trusted by you ({reputation_of(found, policy):.1f} of 1)"
     group = policy.reputation.group_of(found)
-    worth = f"{_GROUPS[group]} ({policy.reputation.scores[group]:.1f} of 1)"
+    days = policy.reputation.visitors.settled_days
+    fresh = f"not listed: anybody may change it, and it has not stood for {days} days"
+    worth = f"{fresh if found.fresh else _GROUPS[group]} ({policy.reputation.scores[group]:.1f} of 1)"
     return f"official by the policy; {worth}" if is_official(found, policy) else worth
 
 

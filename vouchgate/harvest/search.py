@@ -135,6 +135,7 @@ def reading_of(read: SourceReading, address: str, at: datetime) -> Reading | str
         url=read.source_id if read.source_id.startswith(("http://", "https://")) else address,
         title=read.title,
         published=read.dated,
+        revised=read.revised,
         read_at=at,
         form=read.form,
         project=read.project,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from itertools import islice
 from urllib.parse import urljoin, urlsplit
 
 from htmldate import find_date
@@ -26,6 +27,7 @@ from vouchgate.ingest.sources.web.page import (
     bounded,
     clean,
     decode,
+    media_type,
     one_line,
     plausible,
 )
@@ -37,6 +39,9 @@ _MOST_ELEMENTS = 40_000
 _MOST_LINKS = 200
 _MOST_TARGETS = 5_000  # links looked at
 _LONGEST_URL = 2_000
+_MOST_SCRIPTS = 100  # that may be JSON-LD
+_LONGEST_SCRIPT = 100_000  # characters of one
+_MODIFIED = re.compile(r"\"dateModified\"\s{0,9}:\s{0,9}\"([^\"]{10,40})\"")
 _SHORT = 1_500  # characters
 _NOTHING = 150  # with so few a page says nothing by itself
 _LONGEST_HEADING = 120  # characters of a line in bold
@@ -88,6 +93,7 @@ def read_html(body: bytes, *, url: str, content_type: str, now: datetime) -> Pag
     heading = next((text for name in ("h1", "h2") for each in tree.iter(name) if (text := _line(each))), "")
     base = _base(tree, url)
     dated = _date(tree, url, now)
+    revised = _revised(tree, now)
     refresh = _refresh(tree, base)
     asks_password = any(each.get("type", "").lower() == "password" for each in tree.iter("input"))
     _drop_unsaid(tree)
@@ -102,6 +108,7 @@ def read_html(body: bytes, *, url: str, content_type: str, now: datetime) -> Pag
         text=text,
         cut=cut or _gave_up(parser),
         dated=dated,
+        revised=revised,
         links=_links(targets, base),
         heading=heading,
         refresh=refresh,
@@ -328,6 +335,21 @@ def _title(tree: html.HtmlElement) -> str:
         ):
             return line
     return ""
+
+
+def _revised(tree: html.HtmlElement, now: datetime) -> datetime | None:
+    """The latest `dateModified` of its JSON-LD, which the software of a site writes and who edits a page does not."""
+    found: list[datetime] = []
+    for script in islice(tree.iter("script"), _MOST_SCRIPTS):
+        if media_type(script.get("type") or "") != "application/ld+json":
+            continue
+        for said in _MODIFIED.findall((script.text or "")[:_LONGEST_SCRIPT]):
+            try:
+                moment = plausible(datetime.fromisoformat(said), now)
+            except ValueError:
+                continue
+            found += [moment] if moment else []
+    return max(found, default=None)
 
 
 def _date(tree: html.HtmlElement, url: str, now: datetime) -> datetime | None:

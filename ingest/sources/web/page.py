@@ -40,6 +40,7 @@ class Page:
     title: str = ""
     text: str = ""
     dated: datetime | None = None  # what the page says of itself: last change, else publication
+    revised: datetime | None = None  # when it was last changed, in its own JSON-LD
     links: tuple[str, ...] = ()  # absolute http(s) URLs in the main text, in order, one for each place
     heading: str = ""  # the first heading
     refresh: str = ""  # where it sends a browser by itself at once (meta refresh); absolute

@@ -62,7 +62,8 @@ def _read(request: dict[str, Any], body: bytes) -> Page:
 
 
 def _as_json(page: Page) -> dict[str, Any]:
-    return {**asdict(page), "dated": page.dated and page.dated.isoformat()}
+    dates = {"dated": page.dated, "revised": page.revised}
+    return {**asdict(page), **{name: date and date.isoformat() for name, date in dates.items()}}
 
 
 def _send(sink: BinaryIO, answer: dict[str, Any]) -> None:

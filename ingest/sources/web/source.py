@@ -171,6 +171,7 @@ class WebSource:
             title=title,
             digest=hashlib.sha256(page.text.encode()).hexdigest() if page.text else "",
             dated=page.dated or last_modified(answer.headers, self._clock()),
+            revised=page.revised or last_modified(answer.headers, self._clock()),
             site=site,
             links=_linked_sites(page.links, site),
             status=answer.status,

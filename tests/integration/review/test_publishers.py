@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
+from email.utils import format_datetime
 from pathlib import Path
 
 import pytest
@@ -132,6 +133,55 @@ def test_a_page_that_comes_back_promotes_only_where_its_publisher_counts(
         assert (came.promoted, came.over) == (int(trusted), int(not trusted))
         item = here.item(sent.queue_id)
         assert item.status is (ReviewStatus.PROMOTED if trusted else ReviewStatus.PENDING)
+
+
+def wiki(modified: datetime | None) -> Answer:
+    """A page of a site where anybody changes any page, with when that was, as its software says."""
+    said = {} if modified is None else {"Last-Modified": format_datetime(modified, usegmt=True)}
+    return Answer(SAYS, headers=said)
+
+
+@pytest.fixture
+def beside_a_wiki(store: Store, tmp_path: Path) -> Iterator[Bench]:
+    policy = built_in().model_dump() | {"unlisted_pages": "queue"}
+    policy["reputation"]["sites"]["secondary"] += (SITE,)
+    policy["reputation"]["visitors"]["edited"] += (SITE,)
+    with bench(store, tmp_path, Policy.model_validate(policy)) as made:
+        yield made
+
+
+@pytest.mark.on("sqlite")
+@pytest.mark.parametrize(
+    ("modified", "rule"),
+    [
+        (NOW - 8 * DAY, "stated"),
+        (NOW - 6 * DAY, "unlisted"),
+        (None, "unlisted"),
+    ],
+)
+def test_a_page_that_anybody_changes_counts_when_it_has_stood_for_a_week(
+    beside_a_wiki: Bench, web: WebServer, modified: datetime | None, rule: str
+) -> None:
+    here = beside_a_wiki
+    web.routes["/limits"] = wiki(modified)
+    sent = here.send(CLAIM.format(web.url))
+    codes = {finding.code for finding in sent.findings if finding.check == "statements"}
+    assert (sent.memory_id is not None, codes) == (rule == "stated", {rule})
+    assert same_again(here, sent)
+
+
+@pytest.mark.on("sqlite")
+@pytest.mark.parametrize(("modified", "promoted"), [(NOW - 8 * DAY, True), (NOW, False)])
+def test_what_was_changed_after_a_claim_came_never_promotes_it(
+    beside_a_wiki: Bench, web: WebServer, modified: datetime, promoted: bool
+) -> None:
+    here = beside_a_wiki
+    web.routes["/limits"] = Answer("busy", 503)
+    sent = here.send(CLAIM.format(web.url))
+    assert sent.rule == "citation_unknown"
+    web.routes["/limits"] = wiki(modified)
+    came = here.work(NOW + 10 * DAY)
+    assert (came.promoted, came.over) == (int(promoted), int(not promoted))
 
 
 def test_what_is_said_is_listed_logged_replaced_and_forgotten_when_it_is_over(here: Bench) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from datetime import UTC, datetime, timedelta
 from importlib import resources
 from pathlib import Path
 
@@ -34,6 +35,22 @@ def policy(tmp_path: Path, text: str) -> Policy:
     path = tmp_path / "policy.toml"
     path.write_text(text, encoding="utf-8")
     return load_policy(path)
+
+
+def test_where_anybody_changes_a_page_it_is_unlisted_until_it_has_stood() -> None:
+    at = datetime(2026, 5, 20, tzinfo=UTC)
+    for url, edited in (
+        ("https://en.wikipedia.org/wiki/HTTP", True),
+        ("https://wiki.archlinux.org/title/Btrfs", True),
+        ("https://archlinux.org/packages", False),
+        ("https://docs.python.org/3", False),
+    ):
+        for days, fresh in ((None, True), (6, True), (7, False), (400, False)):
+            revised = None if days is None else at - timedelta(days=days)
+            source = TABLE.settle(page(url).model_copy(update={"revised": revised}), at)
+            assert source.fresh is (edited and fresh)
+            assert (TABLE.group_of(source) is SiteGroup.UNLISTED) is source.fresh
+    assert TABLE.settle(TABLE.settle(page(url), at), at) == TABLE.settle(page(url), at)
 
 
 @pytest.mark.parametrize(

@@ -187,3 +187,24 @@ def test_a_page_of_comments_is_left_as_it_is() -> None:
         f'<html><body><h1>Tickets</h1><div aria-label="Comments"><p>{SAID}</p>{BESIDE}</div></body></html>'
     )
     assert "paints it in May" in text_of(source)
+
+
+def revised(head: str) -> datetime | None:
+    source = LONG.replace("<title>", f"{head}<title>").replace("{}", BESIDE)
+    return read_html(source.encode(), url="https://a.example/x", content_type="text/html", now=NOW).revised
+
+
+def test_when_a_page_was_changed_is_what_its_software_says() -> None:
+    linked = (
+        '<script type="application/ld+json">{"datePublished": "2003-01-01", "dateModified": "%s"}</script>'
+    )
+    assert revised(linked % "2025-05-20T10:00:00Z") == datetime(2025, 5, 20, 10, tzinfo=UTC)
+    two = linked % "2024-01-01T00:00:00Z" + linked % "2025-05-20"
+    assert revised(two) == datetime(2025, 5, 20, tzinfo=UTC)  # the latest of them
+    for nothing in (
+        "",
+        linked % "2026-05-20",
+        linked % "yesterday...",
+        "<meta name='date' content='2020-05-20'>",
+    ):
+        assert revised(nothing) is None
