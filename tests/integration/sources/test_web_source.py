@@ -430,11 +430,7 @@ def test_a_failure_of_our_own_is_unknown_and_in_the_log(caplog: pytest.LogCaptur
 def test_when_a_page_was_changed_its_software_says_or_the_server(read: Reader) -> None:
     linked = '<script type="application/ld+json">{"dateModified": "2025-05-20T10:00:00Z"}</script>'
     sent = {"Content-Type": "text/html", "Last-Modified": "Wed, 01 May 2024 10:00:00 GMT"}
-    routes = {
-        "/a": Answer(html(head=linked), headers=sent),
-        "/b": Answer(html(), headers=sent),
-        "/c": Answer(html()),
-    }
-    with web_server(routes) as server:
+    first = Answer(html(head=linked), headers=sent)
+    with web_server({"/a": first, "/b": Answer(html(), headers=sent), "/c": Answer(html())}) as server:
         dates = [found(read(f"{server.url}/{name}")).revised for name in "abc"]
     assert dates == [datetime(2025, 5, 20, 10, tzinfo=UTC), datetime(2024, 5, 1, 10, tzinfo=UTC), None]

@@ -839,6 +839,11 @@ export interface components {
              * @enum {string}
              */
             form?: "page" | "record" | "commit" | "file" | "turn" | "tool_output";
+            /**
+             * Fresh
+             * @default false
+             */
+            fresh?: boolean;
             /** Held */
             held?: components["schemas"]["Held"][] | null;
             inference?: components["schemas"]["Inference"] | null;
@@ -879,6 +884,8 @@ export interface components {
              * @default []
              */
             quoted?: components["schemas"]["Quoted"][];
+            /** Revised */
+            revised?: string | null;
             /**
              * Site
              * @default
