@@ -31,6 +31,7 @@ from vouchgate.storage.tables.claims import StandingRulingRow
 
 RULING: Table = StandingRulingRow.metadata.tables["standing_ruling"]
 _DIGEST = re.compile(r"[0-9a-f]{64}")
+_CAPTURED = '"capture_time":"'
 _FEW = 20
 _READ_AT_ONCE = 200  # decisions
 
@@ -51,6 +52,9 @@ class Plan:
     audited: list[tuple[str, int, bool]] = field(default_factory=list)  # as of `audits.saying`
     texts: set[tuple[str, str]] = field(default_factory=set)
     stated: set[str] = field(default_factory=set)  # of these texts, what a source has to say
+    # The claims' times, types and words, by `_captured`. Nothing else links the decisions on a claim that was put into
+    # the queue again (`review.trust.requeue`).
+    claims: dict[str, set[tuple[str, str, str]]] = field(default_factory=dict)
     source_texts: set[str] = field(default_factory=set)  # digests of those that nothing else rests on
     readings: set[str] = field(default_factory=set)  # keys of the cache of sources
     keys: list[tuple[str, str]] = field(default_factory=list)  # principal and Idempotency-Key
@@ -65,11 +69,17 @@ class Plan:
         return self.memories | self.items | self.decisions | self.records
 
     def concerns(self, answer: str) -> bool:
-        """Whether a decision shows something of this, or rests on a source text that would go."""
+        """Whether a decision shows something of this, is on the same claim, or rests on a source text that would go."""
         return bool(
             self.ids.intersection(ID.findall(answer))
             or self.source_texts.intersection(_DIGEST.findall(answer))
+            or self.is_on_same(answer)
         )
+
+    def is_on_same(self, answer: str) -> bool:
+        """Whether a decision is on one of the claims, though it may name nothing of them."""
+        claims = self.claims.get(_captured(answer))
+        return claims is not None and _claim_of(from_json(answer)) in claims
 
 
 def make(connection: Connection, owner_id: str, roots: Collection[str]) -> Plan:
@@ -83,8 +93,10 @@ def make(connection: Connection, owner_id: str, roots: Collection[str]) -> Plan:
     plan.items = {each for each in known if each.startswith("rev_")}
     plan.records = {each for each in known if each.startswith("rec_")}
     digests: set[str] = set()
+    plan.claims, queued_again = _claims(connection, owner_id, known), set[str]()
     for decision_id, text in _answers(connection, owner_id):
         found = _shown(known, text)
+        queued_again |= {decision_id} - known if plan.is_on_same(text) else set()
         if not found and decision_id not in known:
             continue
         answer = from_json(text)
@@ -95,6 +107,8 @@ def make(connection: Connection, owner_id: str, roots: Collection[str]) -> Plan:
             of_these = [each for each in answer["evidence"]["sources"] if _record_in(each) in found]
             digests |= {each["text_digest"] for each in of_these if each.get("text_digest")}
             plan.shown_in[decision_id] = _without(answer, found)
+    if queued_again - set(roots):
+        return make(connection, owner_id, {*roots, *queued_again})
     if not plan.ids:
         return plan
     for table, ids in ((MEMORY, plan.memories), (PENDING, plan.items)):
@@ -149,6 +163,27 @@ def _linked(connection: Connection, owner_id: str, roots: Collection[str]) -> se
             return known
         known |= new
         found = set(known)
+
+
+def _claims(
+    connection: Connection, owner_id: str, known: Collection[str]
+) -> dict[str, set[tuple[str, str, str]]]:
+    claims: dict[str, set[tuple[str, str, str]]] = {}
+    for row in _of(connection, owner_id, known, DECISION.c.id, DECISION.c.answer):
+        claims.setdefault(_captured(row.answer), set()).add(_claim_of(from_json(row.answer)))
+    return claims
+
+
+def _claim_of(answer: Any) -> tuple[str, str, str]:
+    evidence = answer["evidence"]
+    claim = evidence["claim"]
+    return evidence["capture_time"], claim["memory_type"], claim["content"]
+
+
+def _captured(text: str) -> str:
+    """What answers on one claim have alike, read from the text: the capture time, or what its metadata calls so."""
+    start = text.find(_CAPTURED) + len(_CAPTURED)
+    return text[start : text.find('"', start)]
 
 
 def _shown(ids: set[str], text: str) -> set[str]:

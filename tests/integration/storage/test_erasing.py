@@ -18,15 +18,16 @@ from sqlalchemy import Connection, text, update
 from tests.claims import NOW, examined, policy, submission_of
 from tests.conftest import Postgresql
 from tests.integration.queue.test_audits import opened, row, take
-from tests.reviews import everything, history, queue_of, reviewer, stored, waiting
+from tests.reviews import everything, history, queue_of, reviewer, set_mode, stored, waiting
 from tests.running.patience import until
 from vouchgate.cli.app import run
+from vouchgate.ingest.checks.hedge import HedgeDetector
 from vouchgate.ingest.citations import parse_citation
 from vouchgate.ingest.claims.claim import Source
 from vouchgate.ingest.claims.delivery import DeliveryTarget
 from vouchgate.ingest.claims.log import Action
 from vouchgate.ingest.claims.modes import Mode, ModeSwitch
-from vouchgate.ingest.claims.people import Principal, Role
+from vouchgate.ingest.claims.people import Membership, Principal, Role
 from vouchgate.ingest.claims.source import Found, Standing
 from vouchgate.ingest.claims.standing_rulings import RulingDraft, StandingRuling, template_of
 from vouchgate.ingest.policy import DocumentPolicy, Policy
@@ -42,6 +43,7 @@ from vouchgate.review.ending.erasing import (
     Erasing,
 )
 from vouchgate.review.numbers import NumbersCounter
+from vouchgate.review.trust.modes import review_unvouched
 from vouchgate.review.trust.standing_rulings import RulingRefused, StandingRulings
 from vouchgate.review.trust.taking_back import RulingEnded, Then, take_back
 from vouchgate.review.vouching.owner_rules import parse
@@ -55,6 +57,7 @@ from vouchgate.storage.engine import open_engine
 from vouchgate.storage.erasing import listed, scrub, tombstones
 from vouchgate.storage.erasing.listed import Listed
 from vouchgate.storage.errors import ReadOnly, StorageError, StoreBusy
+from vouchgate.storage.identity import memberships, persons, tokens
 from vouchgate.storage.log import chain
 from vouchgate.storage.log.data.walk import Walk
 from vouchgate.storage.outgoing import deliveries
@@ -309,6 +312,81 @@ def test_where_two_must_approve_two_must_ask(store: Store, tmp_path: Path) -> No
     assert erasing.by_owner(named, [item.id], BASIS, NOW + 8 * DAY) == EraseAsked(1, 2)
     assert isinstance(erasing.by_owner(named, [item.id], BASIS, NOW + DAY), Erased)
     assert walked(store) == []
+
+
+@pytest.mark.parametrize("named", ["memory", "item"])
+def test_a_claim_that_waits_again_goes_whole_and_is_still_its_agents(
+    store: Store, tmp_path: Path, named: str
+) -> None:
+    """As after `mode review-unvouched`, by whom the decision was made that it waits under."""
+    rules, faults = parse("* 1\nagent:agent-1 2\nagent:rita 3\nagent:operator 3\n")
+    assert not faults
+    erasing = Erasing(store, policy(), rules, tmp_path / "list.jsonl")
+    store.save_policy(policy(), NOW)
+    other = waiting(store, "The harbour master sleeps aboard.")
+    set_mode(store, "ann", Mode.OBSERVE)
+    sent = store.writer.submit(submission_of(examined(SECRET, source=Source.AI_SYNTHESIS))).result()
+    assert isinstance(sent, Decided)
+    set_mode(store, "ann", Mode.ENFORCE)
+    detector = HedgeDetector(policy().lexicon)
+    put = review_unvouched(store, "ann", policy=policy(), detector=detector, by="operator", now=NOW + DAY)
+    assert put.queued == 1
+    with store.read() as connection:
+        (item,) = pending.search(
+            connection, QueueFilter(owners=frozenset({"ann"}), away=True, after=other.id)
+        )
+    wanted = {"memory": str(sent.answer.memory_id), "item": item.id}[named]
+    assert erasing.erase(["ann"], [wanted], BASIS, BY_OPERATOR, NOW) == EraseAsked(1, 2)
+    rita = RITA.model_copy(update={"person": "per_rita"})
+    done = erasing.by_owner(rita, [wanted], BASIS, NOW)
+    assert isinstance(done, Erased), done
+    assert {str(sent.answer.memory_id), item.id} < set(done.ids)
+    assert "Quambo" not in str(everything(store))
+    assert walked(store) == []
+    still = queue_of(store).get_by_id(RITA, other.id)
+    assert still is not None
+    assert still.content == other.content
+
+
+@pytest.mark.on("sqlite")
+def test_who_asked_and_does_not_rule_any_more_does_not_count(store: Store, tmp_path: Path) -> None:
+    """Nor does who stands in for somebody, beside them; nor is anything erased by who was let go meanwhile."""
+    rules, faults = parse("* 2\n")
+    assert not faults
+    erasing = Erasing(store, policy(), rules, tmp_path / "list.jsonl")
+    store.save_policy(policy(), NOW)
+    item = waiting(store, SECRET)
+    people = {name: persons.create(store, name, actor="test", now=NOW) for name in ("rita", "bea", "cleo")}
+    roles = {
+        name: Membership(owner_id="ann", member_id=one.id, role=Role.REVIEWER, since=NOW)
+        for name, one in people.items()
+    }
+    for name in ("rita", "cleo"):
+        assert memberships.grant(store, roles[name], actor="test")
+    stead = {"acts_for": people["rita"].id, "until": NOW + 9 * DAY}
+    memberships.let_stand_in(store, roles["bea"].model_copy(update=stead), actor="test")
+    whose = {
+        name: tokens.create(store, role=Role.REVIEWER, name=name, person=one.id, actor="test", now=NOW)[1]
+        for name, one in people.items()
+    }
+
+    def who(name: str) -> Principal:
+        with store.read() as connection:
+            found = tokens.authenticate(connection, whose[name], NOW)
+        assert found is not None
+        return found
+
+    rita, bea, cleo = map(who, ("rita", "bea", "cleo"))
+    for one in (rita, bea, rita):
+        assert erasing.by_owner(one, [item.id], BASIS, NOW) == EraseAsked(1, 2)
+    assert memberships.end(store, roles["rita"], actor="test", now=NOW)
+    before = everything(store)
+    for one in (rita, bea):  # as they were looked up before that
+        assert erasing.by_owner(one, [item.id], BASIS, NOW) == NotFound()
+    assert everything(store) == before
+    assert erasing.by_owner(cleo, [item.id], BASIS, NOW) == EraseAsked(1, 2)
+    assert memberships.grant(store, roles["rita"], actor="test")
+    assert isinstance(erasing.by_owner(who("rita"), [item.id], BASIS, NOW), Erased)
 
 
 @pytest.mark.on("sqlite")
