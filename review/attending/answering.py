@@ -75,6 +75,8 @@ def settle(
     """Decides about an answer, in a write transaction that holds the lock of the owner. `then` is the decision under
     which the item was sent back, `by` the agent, `key` its Idempotency-Key: a repeat is given this decision."""
     item = acts.reload(connection, seen)
+    if not proposers.acts_still_for(connection, by, item.owner_id, again.now):
+        return AnswerRefused("token_gone", "Your token does not hold any more, or not for this owner.")
     who = {by, *proposers.persons_of(connection, {by}).values()}
     if (halted := modes.halted(connection, item.owner_id, who)) is not None:
         return AnswerRefused("stopped", halted.sentence)

@@ -44,7 +44,7 @@ _RULERS = (
     .order_by(_PERSON.c.name, MEMBER.c.acts_for)
 )
 _TOKEN = WITH_OWNERS.with_only_columns(
-    MEMBER.c.owner_id, (TOKEN.c.revoked_at.is_(None) & _HOLDS).label("holds")
+    TOKEN.c.any_owner, MEMBER.c.owner_id, (TOKEN.c.revoked_at.is_(None) & _HOLDS).label("holds")
 ).where(TOKEN.c.id == bindparam("of_token"))
 _ITEM = select(pending.TABLE.c.submitted_by).where(
     pending.TABLE.c.owner_id == bindparam("of_owner"),
@@ -108,8 +108,13 @@ def rulers(connection: Connection, owner_id: str, now: datetime) -> list[Ruler]:
 def may_still_rule(connection: Connection, principal: Principal, owner_id: str, now: datetime) -> bool:
     """Whether the token of this principal still holds and still rules for the owner, by itself or through its person:
     the principal was looked up before the transaction."""
-    rows = connection.execute(_TOKEN, {"of_token": principal.id, "now": now}).all()
-    return not rows or any(row.owner_id == owner_id for row in rows if row.holds)
+    return acts_still_for(connection, principal.id, owner_id, now)
+
+
+def acts_still_for(connection: Connection, principal_id: str, owner_id: str, now: datetime) -> bool:
+    """Whether the token of this id, if it is one, holds and acts for the owner in its role."""
+    rows = connection.execute(_TOKEN, {"of_token": principal_id, "now": now}).all()
+    return not rows or any(row.any_owner or row.owner_id == owner_id for row in rows if row.holds)
 
 
 def senders_of(connection: Connection, owner_id: str, decision_ids: Collection[str]) -> dict[str, str]:

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from vouchgate.ingest.claims.trust import Trust
+from vouchgate.ingest.claims.trust import PublisherTrust, Trust
 from vouchgate.ingest.scoring.reputation import parse_publisher
 from vouchgate.review.pages.publishers import DAYS, PATH, TIERS, preview_view, publisher_views
 from vouchgate.review.trust import publishers
@@ -65,16 +65,20 @@ async def decide(request: Request, visitor: SignedIn) -> Response:
     )
     who, owner_id = visitor.principal, visitor.owner_id
     require_recent(visitor, f"{PATH}?{urlencode({'publisher': publisher})}")
-    if trust == "none":
-        await run_in_threadpool(publishers.clear, store, who, owner_id, publisher, now)
-    elif trust in tuple(Trust) and days in map(str, DAYS):
-        said = await run_in_threadpool(
-            lambda: publishers.decide(store, who, owner_id, publisher, Trust(trust), days=int(days), now=now)
-        )
-        if isinstance(said, TooManyPublishers):
-            raise PageProblem(409, f"You say something of {MOST} publishers already. Take one back first.")
-    else:
+    if trust != "none" and not (trust in tuple(Trust) and days in map(str, DAYS)):
         raise PageProblem(422, "A publisher is trusted or banned, for a number of days that the page offers.")
+
+    def work() -> TooManyPublishers | PublisherTrust | bool:
+        if trust == "none":
+            return publishers.clear(store, who, owner_id, publisher, now)
+        return publishers.decide(store, who, owner_id, publisher, Trust(trust), days=int(days), now=now)
+
+    try:
+        said = await run_in_threadpool(work)
+    except PermissionError as error:
+        raise PageProblem(403, str(error)) from error
+    if isinstance(said, TooManyPublishers):
+        raise PageProblem(409, f"You say something of {MOST} publishers already. Take one back first.")
     return see_other(request, PATH)
 
 

@@ -12,13 +12,13 @@ from tests.claims import NOW
 from tests.claims import policy as built_in
 from tests.desk import Desk, run
 from tests.rechecking import Bench, bench
-from tests.reviews import history, memory, queue_of, reviewer
+from tests.reviews import everything, history, memory, queue_of, reviewer
 from tests.visiting import is_page
 from tests.web import Answer, WebServer, web_server
 from vouchgate.ingest.checks.hedge import HedgeDetector
 from vouchgate.ingest.claims.decision import Label, ValidationResult
 from vouchgate.ingest.claims.log import Action
-from vouchgate.ingest.claims.people import Principal, Role
+from vouchgate.ingest.claims.people import Membership, Principal, Role
 from vouchgate.ingest.claims.trust import OwnPublishers, PublisherTrust, Trust
 from vouchgate.ingest.claims.waiting import ReviewStatus
 from vouchgate.ingest.pipeline import replay
@@ -28,6 +28,7 @@ from vouchgate.review.trust import publishers
 from vouchgate.review.trust.publishers import MOST, TooManyPublishers
 from vouchgate.service import Service, open_service
 from vouchgate.settings import load_settings
+from vouchgate.storage.identity import memberships, tokens
 from vouchgate.storage.store import Store
 
 SITE = "127.0.0.1"
@@ -56,6 +57,22 @@ def decide(here: Bench, trust: Trust, *, days: int = 30) -> PublisherTrust:
     said = publishers.decide(here.store, reviewer(), "ann", SITE, trust, days=days, now=here.clock())
     assert isinstance(said, PublisherTrust)
     return said
+
+
+@pytest.mark.on("sqlite")
+def test_who_was_let_go_meanwhile_trusts_nobody(store: Store) -> None:
+    memberships.create_owner(store, "ann", actor="test", now=NOW)
+    who, _ = tokens.create(store, role=Role.REVIEWER, name="r", owners=["ann"], actor="test", now=NOW)
+    said = publishers.decide(store, who, "ann", SITE, Trust.BANNED, days=30, now=NOW)
+    assert isinstance(said, PublisherTrust)
+    role = Membership(owner_id="ann", member_id=who.id, role=Role.REVIEWER, since=NOW)
+    assert memberships.end(store, role, actor="test", now=NOW)
+    before = everything(store)
+    with pytest.raises(PermissionError):
+        publishers.decide(store, who, "ann", SITE, Trust.TRUSTED, days=30, now=NOW)
+    with pytest.raises(PermissionError):
+        publishers.clear(store, who, "ann", SITE, NOW)
+    assert everything(store) == before
 
 
 def same_again(here: Bench, answer: ValidationResult) -> bool:
