@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import resource
 import sqlite3
@@ -18,22 +19,28 @@ from sqlalchemy import Connection, text, update
 from tests.claims import NOW, examined, policy, submission_of
 from tests.conftest import Postgresql
 from tests.integration.queue.test_audits import opened, row, take
+from tests.rechecking import bench
 from tests.reviews import everything, history, queue_of, reviewer, set_mode, stored, waiting
 from tests.running.patience import until
 from vouchgate.cli.app import run
 from vouchgate.ingest.checks.hedge import HedgeDetector
 from vouchgate.ingest.citations import parse_citation
-from vouchgate.ingest.claims.claim import Source
+from vouchgate.ingest.claims.claim import Claim, Source
 from vouchgate.ingest.claims.delivery import DeliveryTarget
+from vouchgate.ingest.claims.likeness import ItemKind, Paraphrase, Paraphrases
 from vouchgate.ingest.claims.log import Action
 from vouchgate.ingest.claims.modes import Mode, ModeSwitch
 from vouchgate.ingest.claims.people import Membership, Principal, Role
 from vouchgate.ingest.claims.source import Found, Standing
 from vouchgate.ingest.claims.standing_rulings import RulingDraft, StandingRuling, template_of
+from vouchgate.ingest.pipeline import Examined
 from vouchgate.ingest.policy import DocumentPolicy, Policy
 from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.support.texts import pack
+from vouchgate.review import acts
 from vouchgate.review.answers import Approved, NotFound, Rejected
+from vouchgate.review.attending.answering import Answered
+from vouchgate.review.attending.attention import send_back
 from vouchgate.review.ending.erasing import (
     BY_OPERATOR,
     EraseAsked,
@@ -53,6 +60,7 @@ from vouchgate.storage import modes
 from vouchgate.storage.claims import decisions, memories, source_cache
 from vouchgate.storage.claims.sayings import load_records
 from vouchgate.storage.claims.submit import Decided
+from vouchgate.storage.dedup import contradicting
 from vouchgate.storage.engine import open_engine
 from vouchgate.storage.erasing import listed, scrub, tombstones
 from vouchgate.storage.erasing.listed import Listed
@@ -387,6 +395,55 @@ def test_who_asked_and_does_not_rule_any_more_does_not_count(store: Store, tmp_p
     assert erasing.by_owner(cleo, [item.id], BASIS, NOW) == EraseAsked(1, 2)
     assert memberships.grant(store, roles["rita"], actor="test")
     assert isinstance(erasing.by_owner(who("rita"), [item.id], BASIS, NOW), Erased)
+
+
+def shown(store: Store, content: str) -> Examined:
+    """A claim on its way to the writer, which will wait for its owner, with what is similar to it."""
+    one = examined(content, source=Source.AI_SYNTHESIS).comparing()
+    assert one.known is not None
+    with store.read() as connection:
+        found = contradicting.look_up(connection, "ann", content, "fact", one.known, now=NOW, show=True)
+    assert found.similar
+    return replace(one, looked_up=found, similar=found.similar)
+
+
+def test_what_was_shown_to_a_claim_under_way_is_not_written_again(store: Store, tmp_path: Path) -> None:
+    erasing = Erasing(store, policy(), path=tmp_path / "list.jsonl")
+    store.save_policy(policy(), NOW)
+    like = "In winter the lower harbour is closed at night and every boat of the fishermen lies in the inner basin, {}"
+    gone = stored(store, like.format(f"where {MARK} keeps a lamp"))
+    stays = stored(store, like.format("beside the long green wall"))
+    asked = store.writer.submit(
+        submission_of(shown(store, like.format("with ropes of hemp and tar")))
+    ).result()
+    assert isinstance(asked, Decided)
+    item = queue_of(store).get_by_id(RITA, str(asked.answer.queue_id))
+    assert item is not None
+    one = shown(store, like.format("under tarpaulins until spring"))
+    near = Paraphrase(kind=ItemKind.MEMORY, id=gone.id, content=gone.content, cosine=0.99)
+    one = one.knowing(paraphrases=Paraphrases(model="m", items=(near,)))
+
+    async def examine(claim: Claim, *, fresh: bool = False) -> Examined:
+        """Sources that take their time, in which the memory is erased."""
+        assert isinstance(erasing.by_owner(RITA, [gone.id], BASIS, NOW), Erased)
+        return examined(claim.content, source=Source.AI_SYNTHESIS)
+
+    with bench(store, tmp_path, examine=examine) as made:
+        send_back(queue_of(store), RITA, item.id, version=1, question="Who says so?", now=NOW)
+        with store.read() as connection:
+            then = acts.stored_answer(connection, item)
+        assert "Quambo" in then.model_dump_json()
+        content = like.format("with chains of iron and rust")
+        claim = then.evidence.claim.model_copy(update={"content": content})
+        answered = asyncio.run(made.rechecker.answer(item, then, claim, by="agent-1", key=None))
+    assert isinstance(answered, Answered)
+    sent = store.writer.submit(submission_of(one)).result()
+    assert isinstance(sent, Decided)
+    assert "Quambo" not in answered.text + sent.json
+    assert stays.content in answered.text
+    assert stays.content in sent.json
+    assert "Quambo" not in str(everything(store))
+    assert walked(store) == []
 
 
 @pytest.mark.on("sqlite")
