@@ -8,10 +8,13 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Table, bindparam, select
 
+from vouchgate.ingest.citations.kinds.record import PREFIX
 from vouchgate.ingest.claims.frozen import Frozen
 from vouchgate.ingest.claims.likeness import Paraphrases
 from vouchgate.ingest.claims.log import Action
+from vouchgate.ingest.claims.source import Found, SourceReading
 from vouchgate.ingest.pipeline import Examined
+from vouchgate.storage.errors import SourceErased
 from vouchgate.storage.identity.names import valid_name
 from vouchgate.storage.log.chain import TABLE as LOG
 from vouchgate.storage.sql import among, limited_to
@@ -59,16 +62,25 @@ def known(connection: Connection, owner_id: str, ids: Collection[str]) -> set[st
 
 
 def shown_to(examined: Examined) -> set[str]:
-    """The ids of the memories and items whose words a claim is shown, as they were looked up before its transaction."""
+    """The ids of the memories, items and records whose words a claim is shown, or rests on, as they were read before
+    its transaction."""
     near = examined.facts.paraphrases
     found = {one.id for one in near.items} if isinstance(near, Paraphrases) else set[str]()
-    return found | {one.memory_id for one in examined.similar or ()}
+    return found | {one.memory_id for one in examined.similar or ()} | _records(examined.readings)
+
+
+def _records(readings: Collection[SourceReading]) -> set[str]:
+    keys = [reading.citation.key for reading in readings if isinstance(reading, Found)]
+    return {key.removeprefix(PREFIX) for key in keys if key.startswith(PREFIX)}
 
 
 def without(examined: Examined, gone: Collection[str]) -> Examined:
-    """The claim without what it is shown of these, which would be written again after they were erased."""
+    """The claim without what it is shown of these, which would be written again after they were erased. Raises
+    SourceErased for one that rests on them."""
     if not gone:
         return examined
+    if not _records(examined.readings).isdisjoint(gone):
+        raise SourceErased("a record that the claim cites was erased while it was looked at; send it again")
     near, similar = examined.facts.paraphrases, examined.similar
     if isinstance(near, Paraphrases):
         items = tuple(one for one in near.items if one.id not in gone)
@@ -78,6 +90,6 @@ def without(examined: Examined, gone: Collection[str]) -> Examined:
 
 
 def without_erased(connection: Connection, examined: Examined) -> Examined:
-    """The claim without what is erased by now, in a transaction that holds its owner's lock."""
+    """The claim without what is erased by now, in a transaction that holds its owner's lock. Raises SourceErased."""
     shown = shown_to(examined)
     return without(examined, known(connection, examined.claim.owner_id, shown)) if shown else examined

@@ -34,7 +34,7 @@ from vouchgate.ingest.claims.people import Membership, Principal, Role
 from vouchgate.ingest.claims.source import Found, Standing
 from vouchgate.ingest.claims.standing_rulings import RulingDraft, StandingRuling, template_of
 from vouchgate.ingest.pipeline import Examined
-from vouchgate.ingest.policy import DocumentPolicy, Policy
+from vouchgate.ingest.policy import DocumentPolicy, Policy, RecordsPolicy
 from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.support.texts import pack
 from vouchgate.review import acts
@@ -57,14 +57,14 @@ from vouchgate.review.vouching.owner_rules import parse
 from vouchgate.service import open_service
 from vouchgate.settings import Settings
 from vouchgate.storage import modes
-from vouchgate.storage.claims import decisions, memories, source_cache
+from vouchgate.storage.claims import decisions, memories, records, source_cache
 from vouchgate.storage.claims.sayings import load_records
 from vouchgate.storage.claims.submit import Decided
 from vouchgate.storage.dedup import contradicting
 from vouchgate.storage.engine import open_engine
 from vouchgate.storage.erasing import listed, scrub, tombstones
 from vouchgate.storage.erasing.listed import Listed
-from vouchgate.storage.errors import ReadOnly, StorageError, StoreBusy
+from vouchgate.storage.errors import ReadOnly, SourceErased, StorageError, StoreBusy
 from vouchgate.storage.identity import memberships, persons, tokens
 from vouchgate.storage.log import chain
 from vouchgate.storage.log.data.walk import Walk
@@ -444,6 +444,38 @@ def test_what_was_shown_to_a_claim_under_way_is_not_written_again(store: Store, 
     assert stays.content in sent.json
     assert "Quambo" not in str(everything(store))
     assert walked(store) == []
+
+
+def test_a_claim_that_rests_on_a_record_which_was_erased_meanwhile_is_not_kept(
+    store: Store, tmp_path: Path
+) -> None:
+    erasing = Erasing(store, policy(), path=tmp_path / "list.jsonl")
+    store.save_policy(policy(), NOW)
+    said = f"I am {MARK}, and I like tea."
+    none = dict.fromkeys(("conversation", "said_at", "idempotency_key"))
+    row = {"owner_id": "ann", "submitted_by": "host", "kind": "turn", "who": "ann", "masked": False, **none}
+    work = partial(records.add, sent=row | {"text": said}, limits=RecordsPolicy(), now=NOW)
+    kept = store.writer.run(["ann"], work).result()
+    assert isinstance(kept, tuple)
+    cited = parse_citation(f"record:{kept[0]['id']}")
+    read = replace_text(page(), said).model_copy(update={"citation": cited, "source_id": cited.key})
+    one = replace(examined("Ann likes tea.", source=Source.AI_SYNTHESIS), readings=(read,))
+    assert isinstance(erasing.by_owner(RITA, [kept[0]["id"]], BASIS, NOW), Erased)
+    other = submission_of(examined("The harbour master sleeps aboard.", source=Source.AI_SYNTHESIS))
+    sent = store.writer.submit(submission_of(one)), store.writer.submit(other)
+    with pytest.raises(SourceErased):
+        sent[0].result()
+    assert isinstance(sent[1].result(), Decided)
+    assert "Quambo" not in str(everything(store))
+    assert len(everything(store)["source_text"]) == 0
+    assert walked(store) == []
+
+
+def replace_text(found: Found, text: str) -> Found:
+    packed = pack(text)
+    return found.model_copy(
+        update={"text": text, "excerpt": text, "text_digest": packed.digest, "packed": (packed,)}
+    )
 
 
 @pytest.mark.on("sqlite")
