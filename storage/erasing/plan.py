@@ -82,8 +82,9 @@ class Plan:
         return claims is not None and _claim_of(from_json(answer)) in claims
 
 
-def make(connection: Connection, owner_id: str, roots: Collection[str]) -> Plan:
-    """What came of the claims of these memories, items and decisions; nothing of those that are not the owner's."""
+def make(connection: Connection, owner_id: str, roots: Collection[str], *, queued_again: bool = True) -> Plan:
+    """What came of the claims of these memories, items and decisions; nothing of those that are not the owner's.
+    `queued_again`: also under another id, as when they were put into the queue again."""
     plan = Plan(owner_id, owners.log_end(connection, owner_id))
     known = _linked(connection, owner_id, roots)
     kept = _of(connection, owner_id, roots, records.TABLE.c.id, records.TABLE.c.id, records.TABLE.c.text)
@@ -93,10 +94,11 @@ def make(connection: Connection, owner_id: str, roots: Collection[str]) -> Plan:
     plan.items = {each for each in known if each.startswith("rev_")}
     plan.records = {each for each in known if each.startswith("rec_")}
     digests: set[str] = set()
-    plan.claims, queued_again = _claims(connection, owner_id, known), set[str]()
+    plan.claims = _claims(connection, owner_id, known) if queued_again else {}
+    others = set[str]()
     for decision_id, text in _answers(connection, owner_id):
         found = _shown(known, text)
-        queued_again |= {decision_id} - known if plan.is_on_same(text) else set()
+        others |= {decision_id} - known if plan.is_on_same(text) else set()
         if not found and decision_id not in known:
             continue
         answer = from_json(text)
@@ -107,8 +109,8 @@ def make(connection: Connection, owner_id: str, roots: Collection[str]) -> Plan:
             of_these = [each for each in answer["evidence"]["sources"] if _record_in(each) in found]
             digests |= {each["text_digest"] for each in of_these if each.get("text_digest")}
             plan.shown_in[decision_id] = _without(answer, found)
-    if queued_again - set(roots):
-        return make(connection, owner_id, {*roots, *queued_again})
+    if others - set(roots):
+        return make(connection, owner_id, {*roots, *others})
     if not plan.ids:
         return plan
     for table, ids in ((MEMORY, plan.memories), (PENDING, plan.items)):

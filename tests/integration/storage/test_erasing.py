@@ -579,6 +579,35 @@ def test_what_a_standing_ruling_in_force_has_the_words_of_is_not_erased(store: S
     assert isinstance(erasing.by_owner(RITA, [item.id], BASIS, NOW), Erased)
 
 
+@pytest.mark.on("sqlite")
+def test_a_standing_ruling_is_taken_back_without_what_was_erased_and_what_waits_again_is_kept(
+    store: Store,
+) -> None:
+    """Of what it rejected, which retention erases after a time, as what was blocked."""
+    store.save_policy(policy(), NOW)
+    book, first = StandingRulings(store, policy()), waiting(store, "Ole in room 4 has the flu.")
+    draft = RulingDraft.model_validate(
+        {"verdict": "reject", "terms": {"template": template_of(first.content)}}
+    )
+    ruling = book.confirm(RITA, "ann", draft, name="rooms", days=30, now=NOW)
+    assert isinstance(ruling, StandingRuling)
+    over = Policy.model_validate(policy().model_dump() | {"retention": {"blocked_days": 2}})
+    for number, days in ((5, 0), (6, 2)):
+        said = examined(
+            f"Ole in room {number} has the flu.", source=Source.AI_SYNTHESIS, now=NOW + days * DAY
+        )
+        sent = store.writer.submit(submission_of(said)).result()
+        assert isinstance(sent, Decided)
+        assert sent.answer.rule == "standing_ruling"
+    assert Erasing(store, over).retain(NOW + 3 * DAY) == {"blocked claims": 1}
+    ended = take_back(book, RITA, ruling.id, Then.QUEUE, NOW + 3 * DAY)
+    assert ended == RulingEnded(queued=1, retracted=0, left=0, full=False)
+    assert Erasing(store, over).retain(NOW + 5 * DAY) == {"blocked claims": 1}
+    waits = queue_of(store).search(RITA, QueueFilter())
+    assert {one.content for one in waits} == {first.content, "Ole in room 6 has the flu."}
+    assert walked(store) == []
+
+
 def test_of_several_who_erase_the_same_at_once_one_does(store: Store, tmp_path: Path) -> None:
     path, go = tmp_path / "list.jsonl", Event()
     erasing, item = Erasing(store, policy(), path=path), waiting(store, SECRET)
