@@ -22,9 +22,11 @@ from vouchgate.ingest.claims.trust import OwnPublishers, PublisherTrust, Trust
 from vouchgate.ingest.pipeline import remake
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.scoring.reputation import publishers_of
+from vouchgate.review.answers import ApprovalRefused
 from vouchgate.review.reading import own_owners, parse_decision
 from vouchgate.review.rules import Act
 from vouchgate.review.trust.backtest import Backtest, Backtester
+from vouchgate.review.vouching import four_eyes
 from vouchgate.storage import switches
 from vouchgate.storage.claims import decisions, lineage, memories, publishers
 from vouchgate.storage.queue import pending, proposers
@@ -33,6 +35,10 @@ from vouchgate.storage.store import Store
 MOST = 500  # publishers of which one owner says anything
 MOST_DAYS = 3650
 REFUSED = "Only its owner trusts or bans a publisher."
+_ALONE = (
+    "Whoever trusts a publisher vouches for what it says, also to their own agent, and by the policy nobody vouches "
+    "alone (four_eyes). Rule on each claim instead; a ban is possible."
+)
 DAYS = 365  # unless the owner says otherwise
 MOST_LOOKED_AT = 200  # waiting claims that a preview decides again
 
@@ -84,11 +90,14 @@ def decide(
     trust: Trust,
     *,
     days: int,
+    policy: Policy,
     now: datetime,
-) -> PublisherTrust | TooManyPublishers:
+) -> PublisherTrust | TooManyPublishers | ApprovalRefused:
     """Notes and logs an owner's word on a publisher for so many days, in place of an earlier one. It counts for what is
     examined from now on. Raises PermissionError for who `may_decide` says no of, or does not rule any more."""
     _refuse_others(principal, owner_id)
+    if trust is Trust.TRUSTED and policy.four_eyes == "always":
+        return ApprovalRefused(four_eyes.CODE, _ALONE)
     until = now + timedelta(days=days)
     said = PublisherTrust(
         owner_id=owner_id,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request
@@ -17,6 +18,7 @@ from vouchgate.gate.incoming import owner_for
 from vouchgate.ingest.claims.people import Principal
 from vouchgate.ingest.claims.trust import PublisherTrust, Trust
 from vouchgate.ingest.scoring.reputation import parse_publisher
+from vouchgate.review.answers import ApprovalRefused
 from vouchgate.review.rules import Act
 from vouchgate.review.trust import publishers
 from vouchgate.review.trust.backtest import Backtest
@@ -106,16 +108,15 @@ def preview_publisher(
 async def decide_publisher(request: Request, sent: PublisherTrustIn, principal: Reviewer) -> PublisherTrust:
     """Trusts or bans a publisher for the owner, in place of what was said of it before. It counts for claims that are
     examined from now on, and for memories when their sources are read again."""
-    store, owner_id, now = service_of(request).store, _own(principal, sent.user_id), datetime.now(UTC)
+    service, owner_id, now = service_of(request), _own(principal, sent.user_id), datetime.now(UTC)
+    decide = partial(publishers.decide, service.store, principal, owner_id, sent.publisher, sent.trust)
     with _refusing():
-        said = await run_in_threadpool(
-            lambda: publishers.decide(
-                store, principal, owner_id, sent.publisher, sent.trust, days=sent.days, now=now
-            )
-        )
+        said = await run_in_threadpool(decide, days=sent.days, policy=service.policy, now=now)
     if isinstance(said, TooManyPublishers):
         detail = f"The owner says something of {MOST} publishers already; take one back first."
         raise ProblemError(409, "too_many_publishers", detail)
+    if isinstance(said, ApprovalRefused):
+        raise ProblemError(409, said.code, said.message)
     return said
 
 
