@@ -45,7 +45,6 @@ MOST_AT_ONCE = 100  # ids of one erasure, and of one of a policy
 _TRIES = 5  # to find the owner's decisions as they were when it was planned
 _BETWEEN = "something about it was written again and again meanwhile; try again later"
 _KEYS_AT_ONCE = 500
-_BLOCKED = "blocked claims"  # of `[retention]`
 _RUN = 4  # words in a row that a legal basis may not share with what it erases
 _TABLES: tuple[Table, ...] = (memories.TABLE, pending.TABLE, decisions.TABLE, records.TABLE)
 
@@ -265,8 +264,8 @@ class Erasing:
                 fresh = id_kinds.erasure_id(id_kinds.new_id_suffix(now))
                 basis = f"retention of {kind} by policy {self._policy.digest[:12]}"
                 one = Listed(erasure_id=fresh, owner_id=owner_id, ids=some, basis=basis, by=SERVICE, at=now)
-                # What was blocked may wait since, or be stored: that is not over its time.
-                erased = self._apply(one, now, queued_again=kind != _BLOCKED)
+                # Not whole: what was blocked may wait since, or be stored, and that is not over its time.
+                erased = self._apply(one, now, whole=False)
                 done += len(erased.ids.intersection(some))
         return done
 
@@ -285,7 +284,7 @@ class Erasing:
             )
         if days.blocked_days:
             over = made.created_at <= now - timedelta(days=days.blocked_days)
-            found[_BLOCKED] = select(made.owner_id, made.id).where(
+            found["blocked claims"] = select(made.owner_id, made.id).where(
                 made.tier == "tier_3", over, made.answer != "", modes.writable(made.owner_id)
             )
         if days.idempotency_days:
@@ -293,11 +292,11 @@ class Erasing:
             found["idempotency keys"] = select(key.principal_id, key.key).where(over)
         return found
 
-    def _apply(self, one: Listed, now: datetime, *, queued_again: bool = True) -> Plan:
+    def _apply(self, one: Listed, now: datetime, *, whole: bool = True) -> Plan:
         """Plans and erases, again and again until nothing came between."""
         for _ in range(_TRIES):
             with self._store.read() as connection:
-                seen = plan.make(connection, one.owner_id, one.ids, queued_again=queued_again)
+                seen = plan.make(connection, one.owner_id, one.ids, whole=whole)
             if (
                 not seen.ids
                 or self._store.writer.run([one.owner_id], partial(_erase, one, seen, now)).result()

@@ -60,6 +60,7 @@ class Plan:
     keys: list[tuple[str, str]] = field(default_factory=list)  # principal and Idempotency-Key
     documents: set[str] = field(default_factory=set)  # whose text or report has it word for word
     rulings: set[str] = field(default_factory=set)  # standing ones that were made of it
+    worded: set[str] = field(default_factory=set)  # others, which ended and have its words
     standing: set[str] = field(default_factory=set)  # those that have not ended and have its words
     entries: list[int] = field(default_factory=list)  # numbers of the log entries about it
 
@@ -82,9 +83,10 @@ class Plan:
         return claims is not None and _claim_of(from_json(answer)) in claims
 
 
-def make(connection: Connection, owner_id: str, roots: Collection[str], *, queued_again: bool = True) -> Plan:
+def make(connection: Connection, owner_id: str, roots: Collection[str], *, whole: bool = True) -> Plan:
     """What came of the claims of these memories, items and decisions; nothing of those that are not the owner's.
-    `queued_again`: also under another id, as when they were put into the queue again."""
+    `whole`: also under another id, as when they were put into the queue again, and in the templates of standing rulings
+    that ended."""
     plan = Plan(owner_id, owners.log_end(connection, owner_id))
     known = _linked(connection, owner_id, roots)
     kept = _of(connection, owner_id, roots, records.TABLE.c.id, records.TABLE.c.id, records.TABLE.c.text)
@@ -94,7 +96,7 @@ def make(connection: Connection, owner_id: str, roots: Collection[str], *, queue
     plan.items = {each for each in known if each.startswith("rev_")}
     plan.records = {each for each in known if each.startswith("rec_")}
     digests: set[str] = set()
-    plan.claims = _claims(connection, owner_id, known) if queued_again else {}
+    plan.claims = _claims(connection, owner_id, known) if whole else {}
     others = set[str]()
     for decision_id, text in _answers(connection, owner_id):
         found = _shown(known, text)
@@ -129,8 +131,10 @@ def make(connection: Connection, owner_id: str, roots: Collection[str], *, queue
         plan.rulings.add(row.id)
         if row.ended_at is None:
             plan.standing.add(row.id)
-    plan.standing |= _rulings_with(connection, owner_id, {text for text, _ in plan.texts} | plan.stated)
-    about = plan.ids | plan.shown_in.keys() | plan.rulings
+    ended, in_force = _rulings_with(connection, owner_id, {text for text, _ in plan.texts} | plan.stated)
+    plan.standing |= in_force
+    plan.worded = ended - plan.rulings if whole else set()
+    about = plan.ids | plan.shown_in.keys() | plan.rulings | plan.worded
     plan.entries = [row.seq for row in _of(connection, owner_id, about, LOG.c.subject_id, LOG.c.seq)]
     return plan
 
@@ -257,13 +261,18 @@ def _parts(value: Any) -> Iterator[dict[str, Any]]:
         yield from _parts(each)
 
 
-def _rulings_with(connection: Connection, owner_id: str, texts: Collection[str]) -> set[str]:
-    """The owner's standing rulings in force whose template is that of one of these, whatever they were made of."""
+def _rulings_with(connection: Connection, owner_id: str, texts: Collection[str]) -> tuple[set[str], set[str]]:
+    """The owner's standing rulings whose template is that of one of these, whatever they were made of: those that
+    ended, and those in force."""
     rows = connection.execute(
-        select(RULING.c.id, RULING.c.terms).where(RULING.c.owner_id == owner_id, RULING.c.ended_at.is_(None))
+        select(RULING.c.id, RULING.c.terms, RULING.c.ended_at).where(RULING.c.owner_id == owner_id)
     )
-    templates = {row.id: row.terms["template"] for row in rows if "template" in row.terms}
-    return {each for each, template in templates.items() if any(fits(template, text) for text in texts)}
+    found: tuple[set[str], set[str]] = set(), set()
+    for row in rows:
+        template = row.terms.get("template")
+        if template is not None and any(fits(template, text) for text in texts):
+            found[row.ended_at is None].add(row.id)
+    return found
 
 
 def _documents(connection: Connection, plan: Plan) -> set[str]:

@@ -64,6 +64,7 @@ from vouchgate.storage.dedup import contradicting
 from vouchgate.storage.engine import open_engine
 from vouchgate.storage.erasing import listed, scrub, tombstones
 from vouchgate.storage.erasing.listed import Listed
+from vouchgate.storage.erasing.plan import RULING
 from vouchgate.storage.errors import ReadOnly, SourceErased, StorageError, StoreBusy
 from vouchgate.storage.identity import memberships, persons, tokens
 from vouchgate.storage.log import chain
@@ -606,6 +607,27 @@ def test_a_standing_ruling_is_taken_back_without_what_was_erased_and_what_waits_
     waits = queue_of(store).search(RITA, QueueFilter())
     assert {one.content for one in waits} == {first.content, "Ole in room 6 has the flu."}
     assert walked(store) == []
+
+
+def test_words_in_the_template_of_a_ruling_that_ended_go_too(store: Store, tmp_path: Path) -> None:
+    erasing, book = Erasing(store, policy(), path=tmp_path / "list.jsonl"), StandingRulings(store, policy())
+    store.save_policy(policy(), NOW)
+    item, made = waiting(store, "Quambo97531 sleeps in room 5 of the mill."), list[StandingRuling]()
+    for template in ("quambo97531 sleeps in room * of the mill", "rita sleeps in room * of the mill"):
+        draft = RulingDraft.model_validate({"verdict": "reject", "terms": {"template": template}})
+        ruling = book.confirm(RITA, "ann", draft, name=template, days=30, now=NOW)
+        assert isinstance(ruling, StandingRuling)
+        assert isinstance(take_back(book, RITA, ruling.id, Then.KEEP, NOW), RulingEnded)
+        made.append(ruling)
+    assert isinstance(erasing.by_owner(RITA, [item.id], BASIS, NOW), Erased)
+    assert "quambo" not in str(everything(store)).lower()
+    shown = {one.id: one.name for one, _ in book.listing(RITA)}
+    assert shown == {made[0].id: "erased", made[1].id: "rita sleeps in room * of the mill"}
+    assert walked(store) == []
+    emptied = {"name": "erased", "terms": {"agent": "erased"}}  # as nobody's erasure says
+    other = update(RULING).where(RULING.c.id == made[1].id).values(**emptied)
+    store.writer.run((), partial(Connection.execute, statement=other)).result()
+    assert made[1].id in str(walked(store))
 
 
 def test_of_several_who_erase_the_same_at_once_one_does(store: Store, tmp_path: Path) -> None:
