@@ -34,6 +34,7 @@ from vouchgate.review.approval import (
 from vouchgate.storage import ids
 from vouchgate.storage.claims import memories
 from vouchgate.storage.dedup import contradicting, index, vectors
+from vouchgate.storage.erasing import tombstones
 from vouchgate.storage.errors import StorageError
 from vouchgate.storage.outgoing.outbox import Outbox
 
@@ -202,7 +203,7 @@ def _decide_edit(
     """Writes the decision on the edited text: what the checks alone make of it. Where they would queue it,
     the answer names the item whose approval stores it. `took_ms` is 0: the gate timed the examining.
     """
-    edited = edited.knowing(dedup=facts)
+    edited = tombstones.without_erased(connection, edited).knowing(dedup=facts)
     decision = edited.decide()
     stored = decision.tier is Tier.STORED
     answer = edited.answer(

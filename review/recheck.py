@@ -8,7 +8,7 @@ clock.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
@@ -41,6 +41,7 @@ from vouchgate.review.staleness import (
 from vouchgate.storage import ids
 from vouchgate.storage.claims import memories, standing_rulings
 from vouchgate.storage.dedup import contradicting, index
+from vouchgate.storage.erasing import tombstones
 from vouchgate.storage.errors import StorageError
 from vouchgate.storage.outgoing.outbox import Outbox
 from vouchgate.storage.queue import pending, rechecks
@@ -120,6 +121,7 @@ def settle_item(
 def _settle_waiting(
     connection: Connection, item: PendingMemory, due: LeasedRecheck, again: Reexamined, policy: Policy
 ) -> RecheckResult:
+    again = not_erased(connection, again)
     examined, decision = decide_again(connection, item, again)
     if _is_open(decision):
         unknown = " ".join(f.message for f in decision.findings if f.verdict is Verdict.UNKNOWN)
@@ -158,6 +160,7 @@ def settle_before_approval(connection: Connection, item: PendingMemory, again: R
     waits = current.status is ReviewStatus.PENDING and current.expires_at > again.now
     if not waits or (current.version, current.decision_id) != (item.version, again.decision_id):
         return False
+    again = not_erased(connection, again)
     examined, decision = decide_again(connection, current, again)
     if decision.tier is Tier.STORED or examined.facts.standing_ruling is not None:
         return False
@@ -218,6 +221,14 @@ def _lower(connection: Connection, memory: Memory, shown: Shown, now: datetime) 
     document = record.document(memory=name, label=label.value, confidence=confidence.value, note=said)
     record.entry(connection, owner_id, Action.MEMORY_RELABELLED, name, document, by=acts.SERVICE, now=now)
     return True
+
+
+def not_erased(connection: Connection, again: Reexamined) -> Reexamined:
+    """Without what was erased since the decision that was looked at was read. The caller holds the owner's lock."""
+    examined, before = tombstones.without_erased(connection, again.examined), again.rejected_before
+    if before is not None and tombstones.known(connection, examined.claim.owner_id, [before.queue_id]):
+        before = None
+    return replace(again, examined=examined, rejected_before=before)
 
 
 def decide_again(connection: Connection, item: PendingMemory, again: Reexamined) -> tuple[Examined, Decision]:

@@ -15,6 +15,11 @@ class StoreUnknown(StoreBusy):
     """The connection was lost during the commit, so whether it was written could not be found out."""
 
 
+class SourceErased(StorageError):
+    """A record was erased while a claim that cites it was looked at: nothing was written, and looked at again, the
+    claim does not find it."""
+
+
 class RecordUnreadable(StorageError):
     """A kept decision is not there or cannot be understood: trying again will not help. Nothing was written."""
 

@@ -22,7 +22,7 @@ from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.scoring.priority import cited_key, words_digest
 from vouchgate.ingest.scoring.score import is_listed
 from vouchgate.review import acts, record
-from vouchgate.review.recheck import Reexamined, decide_again, new_decision
+from vouchgate.review.recheck import Reexamined, decide_again, new_decision, not_erased
 from vouchgate.storage import modes
 from vouchgate.storage.claims import standing_rulings
 from vouchgate.storage.dedup import index, vectors
@@ -75,6 +75,8 @@ def settle(
     """Decides about an answer, in a write transaction that holds the lock of the owner. `then` is the decision under
     which the item was sent back, `by` the agent, `key` its Idempotency-Key: a repeat is given this decision."""
     item = acts.reload(connection, seen)
+    if not proposers.acts_still_for(connection, by, item.owner_id, again.now):
+        return AnswerRefused("token_gone", "Your token does not hold any more, or not for this owner.")
     who = {by, *proposers.persons_of(connection, {by}).values()}
     if (halted := modes.halted(connection, item.owner_id, who)) is not None:
         return AnswerRefused("stopped", halted.sentence)
@@ -83,6 +85,7 @@ def settle(
         return AnswerRefused("not_sent_back", "This claim does not wait for an answer of yours.")
     if item.decision_id != again.decision_id:
         return AnswerRefused("changed", "The claim changed meanwhile. Look at what is asked of you now.")
+    again = not_erased(connection, again)
     examined, decision = decide_again(connection, item, again)
     late = _written_since(examined, then)
     if decision.tier is Tier.STORED and late is not None:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection, select
 
 from vouchgate.ingest.claims.log import Action
+from vouchgate.ingest.claims.people import Principal
 from vouchgate.review import record
 from vouchgate.storage.erasing.plan import Plan
 from vouchgate.storage.log import chain
@@ -19,10 +20,12 @@ _OPEN = timedelta(days=7)  # how long somebody's asking stands, where more than 
 
 
 class Asker(NamedTuple):
-    """Who asks: the id that the log has, and the person behind it, if that is known."""
+    """Who asks: the id that the log has, and the person behind it, if that is known; whose right to ask is looked at
+    again, if it is a reviewer."""
 
     id: str
     person: str | None
+    principal: Principal | None = None
 
 
 def _about(ids: Collection[str], basis: str) -> dict[str, str]:
@@ -39,7 +42,25 @@ def ask(
     )
 
 
-def asked_by(
+def count(
+    connection: Connection, owner_id: str, ids: Collection[str], basis: str, asker: Asker, *, now: datetime
+) -> int:
+    """How many different people ask for just this: who does now, and who did and still rules for the owner. Who rules
+    in the stead of others only counts as one of them, as where they vote."""
+    who = asker.person or asker.id
+    everybody = {who, *_asked_by(connection, owner_id, ids, basis, now)}
+    rights: dict[str, set[str]] = {}
+    for ruler in proposers.rulers(connection, owner_id, now):
+        rights.setdefault(ruler.id, set()).add(ruler.acts_for or ruler.id)
+    for known in (who, OPERATOR):
+        rights.setdefault(known, {known})
+    taken = {person for person in everybody if person in rights.get(person, ())}
+    for person in sorted(everybody - taken):
+        taken |= set(sorted(rights.get(person, set()) - taken)[:1])
+    return len(taken)
+
+
+def _asked_by(
     connection: Connection, owner_id: str, ids: Collection[str], basis: str, now: datetime
 ) -> set[str]:
     """The persons who asked for just this lately."""

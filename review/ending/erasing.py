@@ -19,7 +19,8 @@ from vouchgate.ingest.language.words import split_words
 from vouchgate.ingest.policy import Policy
 from vouchgate.review.acts import SERVICE
 from vouchgate.review.answers import NotFound
-from vouchgate.review.ending.asking import OPERATOR, Asker, ask, asked_by
+from vouchgate.review.ending import asking
+from vouchgate.review.ending.asking import OPERATOR, Asker
 from vouchgate.review.reading import own_owners, parse_decision
 from vouchgate.review.rules import Act
 from vouchgate.review.vouching import voting
@@ -106,7 +107,7 @@ class Erasing:
         owners = own_owners(principal, Act.ERASE)
         with self._store.read() as connection:
             known = proposers.persons_of(connection, {principal.id})
-        asker = Asker(principal.id, known.get(principal.id, principal.person))
+        asker = Asker(principal.id, known.get(principal.id, principal.person), principal)
         return self.erase(owners, ids, basis, asker, now, dry_run=dry_run) if owners else NotFound()
 
     def erase(
@@ -150,19 +151,26 @@ class Erasing:
                 gone = tombstones.find(connection, wanted[0], owners=frozenset({owner_id}))
                 return NotFound() if gone is None else ErasedBefore(gone)
             needed = self._needed(connection, seen, now)
-            given = asked_by(connection, owner_id, wanted, basis, now) | {asker.person or asker.id}
         refused = _refusal(seen, basis) or (_UNNAMED if needed > 1 and asker.person is None else None)
         fresh, gone_ids = id_kinds.erasure_id(id_kinds.new_id_suffix(now)), tuple(sorted(seen.ids))
         if refused is not None or dry_run:
             return refused or Erased(fresh, gone_ids, counts_of(seen))
-        if len(given) < needed:
-            self._store.writer.run([owner_id], partial(ask, seen, wanted, basis, asker, now=now)).result()
-            return EraseAsked(len(given), needed)
         one = Listed(erasure_id=fresh, owner_id=owner_id, ids=gone_ids, basis=basis, by=asker.id, at=now)
-        work = partial(_erase, one, seen, now, path=self._path)
-        if not self._store.writer.run([owner_id], work).result():
-            return None
-        return Erased(fresh, gone_ids, counts_of(seen), self.scrub_if_due(now))
+
+        def work(connection: Connection) -> EraseAsked | NotFound | bool:
+            """Looks again who asks, and who asked: roles may have ended while it was planned."""
+            if asker.principal and not proposers.may_still_rule(connection, asker.principal, owner_id, now):
+                return NotFound()
+            given = asking.count(connection, owner_id, wanted, basis, asker, now=now)
+            if given < needed:
+                asking.ask(seen, wanted, basis, asker, connection, now=now)
+                return EraseAsked(given, needed)
+            return _erase(one, seen, now, connection, path=self._path)
+
+        done = self._store.writer.run([owner_id], work).result()
+        if done is True:
+            return Erased(fresh, gone_ids, counts_of(seen), self.scrub_if_due(now))
+        return done or None
 
     def _badly_asked(self, ids: Collection[str], basis: str) -> EraseRefused | None:
         named = 0 < len(ids) <= MOST_AT_ONCE and all(map(valid_name, ids))
@@ -256,7 +264,9 @@ class Erasing:
                 fresh = id_kinds.erasure_id(id_kinds.new_id_suffix(now))
                 basis = f"retention of {kind} by policy {self._policy.digest[:12]}"
                 one = Listed(erasure_id=fresh, owner_id=owner_id, ids=some, basis=basis, by=SERVICE, at=now)
-                done += len(self._apply(one, now).ids.intersection(some))
+                # Not whole: what was blocked may wait since, or be stored, and that is not over its time.
+                erased = self._apply(one, now, whole=False)
+                done += len(erased.ids.intersection(some))
         return done
 
     def _over(self, now: datetime) -> dict[str, Any]:
@@ -282,11 +292,11 @@ class Erasing:
             found["idempotency keys"] = select(key.principal_id, key.key).where(over)
         return found
 
-    def _apply(self, one: Listed, now: datetime) -> Plan:
+    def _apply(self, one: Listed, now: datetime, *, whole: bool = True) -> Plan:
         """Plans and erases, again and again until nothing came between."""
         for _ in range(_TRIES):
             with self._store.read() as connection:
-                seen = plan.make(connection, one.owner_id, one.ids)
+                seen = plan.make(connection, one.owner_id, one.ids, whole=whole)
             if (
                 not seen.ids
                 or self._store.writer.run([one.owner_id], partial(_erase, one, seen, now)).result()
@@ -298,18 +308,17 @@ class Erasing:
         """How many persons must ask: as many as the owner's rules ask to approve such a claim; two where the policy has
         nobody vouch for what they proposed."""
         needed = 2 if self._policy.four_eyes == "always" else 1
-        wanted = select(decisions.TABLE.c.principal_id, decisions.TABLE.c.answer).where(
-            decisions.TABLE.c.owner_id == seen.owner_id, among(decisions.TABLE.c.id, "ids")
-        )
-        for row in connection.execute(wanted, {"ids": list(seen.decisions)}) if self._rules.rules else ():
-            if (answer := parse_decision(row.answer)) is not None:
+        if not self._rules.rules:
+            return needed
+        table = decisions.TABLE.c
+        wanted = select(table.id, table.answer).where(table.owner_id == seen.owner_id, among(table.id, "ids"))
+        sent = proposers.senders_of(connection, seen.owner_id, seen.decisions)
+        for row in connection.execute(wanted, {"ids": list(seen.decisions)}):
+            if (answer := parse_decision(row.answer)) is None:
+                continue
+            for sender in {sent[row.id]} if row.id in sent else set(sent.values()):
                 asked = voting.required_for(
-                    connection,
-                    self._rules,
-                    answer,
-                    owner_id=seen.owner_id,
-                    submitted_by=row.principal_id,
-                    now=now,
+                    connection, self._rules, answer, owner_id=seen.owner_id, submitted_by=sender, now=now
                 )
                 needed = max(needed, asked.approvals)
         return needed

@@ -23,22 +23,31 @@ from vouchgate.storage.claims import unvouched
 from vouchgate.storage.identity import owners
 from vouchgate.storage.identity.memberships import UnknownOwner
 from vouchgate.storage.identity.owners import SERVICE_OWNER
+from vouchgate.storage.queue import proposers
 from vouchgate.storage.queue.capacity import QueueCapacity, QueueFull
 from vouchgate.storage.store import Store
 
 PUT_BEFORE_ITS_OWNER = "it was let through unvouched, and waits for its owner now"
+REFUSED = "Who rules for an owner stops agents for that owner."
 _BECAUSE = "let through while the gate only observed"
 _AT_ONCE = 50  # memories that one transaction puts before their owner: it holds the owner's lock
 
 
-def switch(store: Store, wanted: ModeSwitch) -> None:
-    """Sets a mode or a stop, at once and for every process. Raises UnknownOwner; to lock an owner's row makes one."""
+def switch(store: Store, wanted: ModeSwitch, by: Principal | None = None) -> None:
+    """Sets a mode or a stop, at once and for every process. `by`: whose right to is looked at again, unless it is the
+    operator. Raises UnknownOwner, as to lock an owner's row makes one, and PermissionError."""
     owner_id = wanted.owner_id or SERVICE_OWNER
     if wanted.owner_id:
         with store.read() as connection:
             if not owners.is_known(connection, owner_id):
                 raise UnknownOwner
-    store.writer.run([owner_id], lambda connection: modes.put(connection, wanted), always=True).result()
+
+    def work(connection: Connection) -> None:
+        if by and not proposers.acts_still_for(connection, by.id, wanted.owner_id, wanted.since):
+            raise PermissionError(REFUSED)
+        modes.put(connection, wanted)
+
+    store.writer.run([owner_id], work, always=True).result()
 
 
 def may_stop(principal: Principal, owner_id: str) -> bool:

@@ -22,16 +22,23 @@ from vouchgate.ingest.claims.trust import OwnPublishers, PublisherTrust, Trust
 from vouchgate.ingest.pipeline import remake
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.scoring.reputation import publishers_of
+from vouchgate.review.answers import ApprovalRefused
 from vouchgate.review.reading import own_owners, parse_decision
 from vouchgate.review.rules import Act
 from vouchgate.review.trust.backtest import Backtest, Backtester
+from vouchgate.review.vouching import four_eyes
 from vouchgate.storage import switches
 from vouchgate.storage.claims import decisions, lineage, memories, publishers
-from vouchgate.storage.queue import pending
+from vouchgate.storage.queue import pending, proposers
 from vouchgate.storage.store import Store
 
 MOST = 500  # publishers of which one owner says anything
 MOST_DAYS = 3650
+REFUSED = "Only its owner trusts or bans a publisher."
+_ALONE = (
+    "Whoever trusts a publisher vouches for what it says, also to their own agent, and by the policy nobody vouches "
+    "alone (four_eyes). Rule on each claim instead; a ban is possible."
+)
 DAYS = 365  # unless the owner says otherwise
 MOST_LOOKED_AT = 200  # waiting claims that a preview decides again
 
@@ -83,11 +90,14 @@ def decide(
     trust: Trust,
     *,
     days: int,
+    policy: Policy,
     now: datetime,
-) -> PublisherTrust | TooManyPublishers:
+) -> PublisherTrust | TooManyPublishers | ApprovalRefused:
     """Notes and logs an owner's word on a publisher for so many days, in place of an earlier one. It counts for what is
-    examined from now on. Raises PermissionError for who `may_decide` says no of."""
+    examined from now on. Raises PermissionError for who `may_decide` says no of, or does not rule any more."""
     _refuse_others(principal, owner_id)
+    if trust is Trust.TRUSTED and policy.four_eyes == "always":
+        return ApprovalRefused(four_eyes.CODE, _ALONE)
     until = now + timedelta(days=days)
     said = PublisherTrust(
         owner_id=owner_id,
@@ -99,6 +109,7 @@ def decide(
     )
 
     def work(connection: Connection) -> PublisherTrust | TooManyPublishers:
+        _refuse_who_left(connection, principal, owner_id, now)
         publishers.put(connection, said)
         if publishers.count(connection, owner_id, now) > MOST:
             publishers.clear(connection, owner_id, publisher)
@@ -116,6 +127,7 @@ def clear(store: Store, principal: Principal, owner_id: str, publisher: str, now
     _refuse_others(principal, owner_id)
 
     def work(connection: Connection) -> bool:
+        _refuse_who_left(connection, principal, owner_id, now)
         if not publishers.clear(connection, owner_id, publisher):
             return False
         about = {"publisher": publisher}
@@ -186,4 +198,10 @@ def _is_stored(kept: ValidationResult, policy: Policy, detector: HedgeDetector) 
 
 def _refuse_others(principal: Principal, owner_id: str) -> None:
     if not may_decide(principal, owner_id):
-        raise PermissionError("only its owner trusts or bans a publisher")
+        raise PermissionError(REFUSED)
+
+
+def _refuse_who_left(connection: Connection, principal: Principal, owner_id: str, now: datetime) -> None:
+    """Looks again, in the transaction: the principal was looked up before it."""
+    if not proposers.may_still_rule(connection, principal, owner_id, now):
+        raise PermissionError(REFUSED)

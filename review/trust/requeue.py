@@ -46,8 +46,10 @@ class Requeue:
 
     def decide_again(self, connection: Connection, act: RulingAct) -> tuple[Examined, Decision] | None:
         """What the claim comes to without the standing ruling, as things stand; None when there is nothing to wait for:
-        it is stored or waits already, is blocked whatever its owner said, or cannot be decided. Its memory does not
-        count."""
+        it is stored or waits already, is blocked whatever its owner said, was erased, or cannot be decided. Its memory
+        does not count."""
+        if not act.answer:
+            return None
         kept = ValidationResult.model_validate_json(act.answer)
         claim, policy = kept.evidence.claim, self.policy.heeding(kept.evidence.publishers)
         try:

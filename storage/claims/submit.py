@@ -37,6 +37,7 @@ from vouchgate.storage.dedup import contradicting, index, similar
 from vouchgate.storage.dedup.builds import in_use
 from vouchgate.storage.dedup.similar import TailCache
 from vouchgate.storage.dedup.window import Candidate, DedupIndexView
+from vouchgate.storage.erasing import tombstones
 from vouchgate.storage.identity import owners
 from vouchgate.storage.identity.grants import GRANTED, MEMBER, TOKEN
 from vouchgate.storage.log import chain as log
@@ -203,6 +204,11 @@ class _SubmissionGroup:
             if acts_for is not None and owner_id is not None:
                 acts_for.add(owner_id)
         self._switches = modes.in_force(connection, named)
+        shown: dict[str, set[str]] = {}
+        for submission in submissions:
+            if ids_shown := tombstones.shown_to(submission.examined):
+                shown.setdefault(submission.owner_id, set()).update(ids_shown)
+        self._erased = {owner: tombstones.known(connection, owner, these) for owner, these in shown.items()}
         self._known = {
             (principal, row.key): (row.body_digest, row.answer)
             for principal, wanted in keys.items()
@@ -232,7 +238,8 @@ class _SubmissionGroup:
         bears = self._bearing(submission)
         if bears.halted_by is not None:
             return Halted(bears.halted_by)
-        examined, said = submission.examined, self._sayings(submission)
+        examined = tombstones.without(submission.examined, self._erased.get(submission.owner_id, ()))
+        said = self._sayings(submission)
         if said is not None:
             examined = said.bearing_on(examined, submission.principal_id)
         dedup = self._facts(submission)

@@ -69,7 +69,7 @@ def still_holds(connection: Connection, plan: Plan) -> bool:
     )
     rows = connection.execute(new).all()
     subjects = {row.subject_id for row in rows}
-    if not subjects.isdisjoint(plan.ids | plan.shown_in.keys() | plan.rulings):
+    if not subjects.isdisjoint(plan.ids | plan.shown_in.keys() | plan.rulings | plan.worded):
         return False
     if any(row.action == Action.STANDING_RULING_CONFIRMED for row in rows):  # it may have the words
         return False
@@ -118,7 +118,7 @@ class _Work:
             self.set(decisions.TABLE.c.id, [decision_id], {"answer": answer})
         self.set(_LOG.c.seq, plan.entries, {"salt": None})
         self.set(_VOTE.c.item_id, plan.items, {"note": None})
-        self.set(RULING.c.id, plan.rulings, {"name": STATUS, "terms": {"agent": STATUS}})
+        self.set(RULING.c.id, plan.rulings | plan.worded, {"name": STATUS, "terms": {"agent": STATUS}})
         self.set(SPOT.c.memory_id, plan.memories, {"kind": None, "publisher": None})
         self.drop(SPOT.c.memory_id, plan.memories, SPOT.c.owner_id == owner_id, SPOT.c.verdict.is_(None))
         note_said(self.connection, owner_id)
@@ -139,6 +139,8 @@ class _Work:
         self.log(Action.MEMORY_ERASED, erasure_id, committed(basis, plan.ids))
         for decision_id, answer in sorted(plan.shown_in.items()):
             self.log(Action.MEMORY_ERASED, decision_id, left_of(decision_id, answer))
+        for ruling_id in sorted(plan.worded):
+            self.log(Action.MEMORY_ERASED, ruling_id, {"ruling": ruling_id})
 
     def leave_indexes(self) -> None:
         owner_id = self.plan.owner_id

@@ -31,6 +31,7 @@ from vouchgate.storage.tables.claims import StandingRulingRow
 
 RULING: Table = StandingRulingRow.metadata.tables["standing_ruling"]
 _DIGEST = re.compile(r"[0-9a-f]{64}")
+_CAPTURED = '"capture_time":"'
 _FEW = 20
 _READ_AT_ONCE = 200  # decisions
 
@@ -51,11 +52,15 @@ class Plan:
     audited: list[tuple[str, int, bool]] = field(default_factory=list)  # as of `audits.saying`
     texts: set[tuple[str, str]] = field(default_factory=set)
     stated: set[str] = field(default_factory=set)  # of these texts, what a source has to say
+    # The claims' times, types and words, by `_captured`. Nothing else links the decisions on a claim that was put into
+    # the queue again (`review.trust.requeue`).
+    claims: dict[str, set[tuple[str, str, str]]] = field(default_factory=dict)
     source_texts: set[str] = field(default_factory=set)  # digests of those that nothing else rests on
     readings: set[str] = field(default_factory=set)  # keys of the cache of sources
     keys: list[tuple[str, str]] = field(default_factory=list)  # principal and Idempotency-Key
     documents: set[str] = field(default_factory=set)  # whose text or report has it word for word
     rulings: set[str] = field(default_factory=set)  # standing ones that were made of it
+    worded: set[str] = field(default_factory=set)  # others, which ended and have its words
     standing: set[str] = field(default_factory=set)  # those that have not ended and have its words
     entries: list[int] = field(default_factory=list)  # numbers of the log entries about it
 
@@ -65,15 +70,23 @@ class Plan:
         return self.memories | self.items | self.decisions | self.records
 
     def concerns(self, answer: str) -> bool:
-        """Whether a decision shows something of this, or rests on a source text that would go."""
+        """Whether a decision shows something of this, is on the same claim, or rests on a source text that would go."""
         return bool(
             self.ids.intersection(ID.findall(answer))
             or self.source_texts.intersection(_DIGEST.findall(answer))
+            or self.is_on_same(answer)
         )
 
+    def is_on_same(self, answer: str) -> bool:
+        """Whether a decision is on one of the claims, though it may name nothing of them."""
+        claims = self.claims.get(_captured(answer))
+        return claims is not None and _claim_of(from_json(answer)) in claims
 
-def make(connection: Connection, owner_id: str, roots: Collection[str]) -> Plan:
-    """What came of the claims of these memories, items and decisions; nothing of those that are not the owner's."""
+
+def make(connection: Connection, owner_id: str, roots: Collection[str], *, whole: bool = True) -> Plan:
+    """What came of the claims of these memories, items and decisions; nothing of those that are not the owner's.
+    `whole`: also under another id, as when they were put into the queue again, and in the templates of standing rulings
+    that ended."""
     plan = Plan(owner_id, owners.log_end(connection, owner_id))
     known = _linked(connection, owner_id, roots)
     kept = _of(connection, owner_id, roots, records.TABLE.c.id, records.TABLE.c.id, records.TABLE.c.text)
@@ -83,8 +96,11 @@ def make(connection: Connection, owner_id: str, roots: Collection[str]) -> Plan:
     plan.items = {each for each in known if each.startswith("rev_")}
     plan.records = {each for each in known if each.startswith("rec_")}
     digests: set[str] = set()
+    plan.claims = _claims(connection, owner_id, known) if whole else {}
+    others = set[str]()
     for decision_id, text in _answers(connection, owner_id):
         found = _shown(known, text)
+        others |= {decision_id} - known if plan.is_on_same(text) else set()
         if not found and decision_id not in known:
             continue
         answer = from_json(text)
@@ -95,6 +111,8 @@ def make(connection: Connection, owner_id: str, roots: Collection[str]) -> Plan:
             of_these = [each for each in answer["evidence"]["sources"] if _record_in(each) in found]
             digests |= {each["text_digest"] for each in of_these if each.get("text_digest")}
             plan.shown_in[decision_id] = _without(answer, found)
+    if others - set(roots):
+        return make(connection, owner_id, {*roots, *others})
     if not plan.ids:
         return plan
     for table, ids in ((MEMORY, plan.memories), (PENDING, plan.items)):
@@ -113,8 +131,10 @@ def make(connection: Connection, owner_id: str, roots: Collection[str]) -> Plan:
         plan.rulings.add(row.id)
         if row.ended_at is None:
             plan.standing.add(row.id)
-    plan.standing |= _rulings_with(connection, owner_id, {text for text, _ in plan.texts} | plan.stated)
-    about = plan.ids | plan.shown_in.keys() | plan.rulings
+    ended, in_force = _rulings_with(connection, owner_id, {text for text, _ in plan.texts} | plan.stated)
+    plan.standing |= in_force
+    plan.worded = ended - plan.rulings if whole else set()
+    about = plan.ids | plan.shown_in.keys() | plan.rulings | plan.worded
     plan.entries = [row.seq for row in _of(connection, owner_id, about, LOG.c.subject_id, LOG.c.seq)]
     return plan
 
@@ -149,6 +169,27 @@ def _linked(connection: Connection, owner_id: str, roots: Collection[str]) -> se
             return known
         known |= new
         found = set(known)
+
+
+def _claims(
+    connection: Connection, owner_id: str, known: Collection[str]
+) -> dict[str, set[tuple[str, str, str]]]:
+    claims: dict[str, set[tuple[str, str, str]]] = {}
+    for row in _of(connection, owner_id, known, DECISION.c.id, DECISION.c.answer):
+        claims.setdefault(_captured(row.answer), set()).add(_claim_of(from_json(row.answer)))
+    return claims
+
+
+def _claim_of(answer: Any) -> tuple[str, str, str]:
+    evidence = answer["evidence"]
+    claim = evidence["claim"]
+    return evidence["capture_time"], claim["memory_type"], claim["content"]
+
+
+def _captured(text: str) -> str:
+    """What answers on one claim have alike, read from the text: the capture time, or what its metadata calls so."""
+    start = text.find(_CAPTURED) + len(_CAPTURED)
+    return text[start : text.find('"', start)]
 
 
 def _shown(ids: set[str], text: str) -> set[str]:
@@ -220,13 +261,18 @@ def _parts(value: Any) -> Iterator[dict[str, Any]]:
         yield from _parts(each)
 
 
-def _rulings_with(connection: Connection, owner_id: str, texts: Collection[str]) -> set[str]:
-    """The owner's standing rulings in force whose template is that of one of these, whatever they were made of."""
+def _rulings_with(connection: Connection, owner_id: str, texts: Collection[str]) -> tuple[set[str], set[str]]:
+    """The owner's standing rulings whose template is that of one of these, whatever they were made of: those that
+    ended, and those in force."""
     rows = connection.execute(
-        select(RULING.c.id, RULING.c.terms).where(RULING.c.owner_id == owner_id, RULING.c.ended_at.is_(None))
+        select(RULING.c.id, RULING.c.terms, RULING.c.ended_at).where(RULING.c.owner_id == owner_id)
     )
-    templates = {row.id: row.terms["template"] for row in rows if "template" in row.terms}
-    return {each for each, template in templates.items() if any(fits(template, text) for text in texts)}
+    found: tuple[set[str], set[str]] = set(), set()
+    for row in rows:
+        template = row.terms.get("template")
+        if template is not None and any(fits(template, text) for text in texts):
+            found[row.ended_at is None].add(row.id)
+    return found
 
 
 def _documents(connection: Connection, plan: Plan) -> set[str]:

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from datetime import datetime
 
 from sqlalchemy import Connection, Table, bindparam, select
 
+from vouchgate.ingest.citations.kinds.record import PREFIX
 from vouchgate.ingest.claims.frozen import Frozen
+from vouchgate.ingest.claims.likeness import Paraphrases
 from vouchgate.ingest.claims.log import Action
+from vouchgate.ingest.claims.source import Found, SourceReading
+from vouchgate.ingest.pipeline import Examined
+from vouchgate.storage.errors import SourceErased
 from vouchgate.storage.identity.names import valid_name
 from vouchgate.storage.log.chain import TABLE as LOG
 from vouchgate.storage.sql import among, limited_to
@@ -53,3 +59,37 @@ def without_text(connection: Connection) -> set[str]:
 def known(connection: Connection, owner_id: str, ids: Collection[str]) -> set[str]:
     """Those of these ids that are erased."""
     return set(connection.scalars(_KNOWN, {"of_owner": owner_id, "wanted": list(ids)}))
+
+
+def shown_to(examined: Examined) -> set[str]:
+    """The ids of the memories, items and records whose words a claim is shown, or rests on, as they were read before
+    its transaction."""
+    near = examined.facts.paraphrases
+    found = {one.id for one in near.items} if isinstance(near, Paraphrases) else set[str]()
+    return found | {one.memory_id for one in examined.similar or ()} | _records(examined.readings)
+
+
+def _records(readings: Collection[SourceReading]) -> set[str]:
+    keys = [reading.citation.key for reading in readings if isinstance(reading, Found)]
+    return {key.removeprefix(PREFIX) for key in keys if key.startswith(PREFIX)}
+
+
+def without(examined: Examined, gone: Collection[str]) -> Examined:
+    """The claim without what it is shown of these, which would be written again after they were erased. Raises
+    SourceErased for one that rests on them."""
+    if not gone:
+        return examined
+    if not _records(examined.readings).isdisjoint(gone):
+        raise SourceErased("a record that the claim cites was erased while it was looked at; send it again")
+    near, similar = examined.facts.paraphrases, examined.similar
+    if isinstance(near, Paraphrases):
+        items = tuple(one for one in near.items if one.id not in gone)
+        examined = examined.knowing(paraphrases=near.model_copy(update={"items": items}))
+    left = None if similar is None else tuple(one for one in similar if one.memory_id not in gone)
+    return replace(examined, similar=left)
+
+
+def without_erased(connection: Connection, examined: Examined) -> Examined:
+    """The claim without what is erased by now, in a transaction that holds its owner's lock. Raises SourceErased."""
+    shown = shown_to(examined)
+    return without(examined, known(connection, examined.claim.owner_id, shown)) if shown else examined

@@ -66,7 +66,7 @@ async def set_stop(
     store = service_of(request).store
     owner_id = "" if principal.any_owner and sent.user_id is None else owner_for(principal, sent.user_id)
     if not acts.may_stop(principal, owner_id):
-        raise ProblemError(403, "owner_not_allowed", "Who rules for an owner stops agents for that owner.")
+        raise ProblemError(403, "owner_not_allowed", acts.REFUSED)
 
     def work() -> ModeSwitch:
         who = ""
@@ -81,12 +81,14 @@ async def set_stop(
             by=principal.id,
             since=datetime.now(UTC),
         )
-        acts.switch(store, wanted)
+        acts.switch(store, wanted, principal)
         return wanted
 
     try:
         return await run_in_threadpool(work)
     except UnknownOwner as error:
         raise owner_refused(unknown=True) from error
+    except PermissionError as error:
+        raise ProblemError(403, "owner_not_allowed", str(error)) from error
     except ValueError as error:
         raise ProblemError(422, "agent_unknown", str(error)) from error

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request
@@ -15,10 +18,11 @@ from vouchgate.gate.incoming import owner_for
 from vouchgate.ingest.claims.people import Principal
 from vouchgate.ingest.claims.trust import PublisherTrust, Trust
 from vouchgate.ingest.scoring.reputation import parse_publisher
+from vouchgate.review.answers import ApprovalRefused
 from vouchgate.review.rules import Act
 from vouchgate.review.trust import publishers
 from vouchgate.review.trust.backtest import Backtest
-from vouchgate.review.trust.publishers import DAYS, MOST, MOST_DAYS, TooManyPublishers
+from vouchgate.review.trust.publishers import DAYS, MOST, MOST_DAYS, REFUSED, TooManyPublishers
 from vouchgate.server.state import service_of
 from vouchgate.wire import OwnerId, Wire, WireOut
 
@@ -104,15 +108,15 @@ def preview_publisher(
 async def decide_publisher(request: Request, sent: PublisherTrustIn, principal: Reviewer) -> PublisherTrust:
     """Trusts or bans a publisher for the owner, in place of what was said of it before. It counts for claims that are
     examined from now on, and for memories when their sources are read again."""
-    store, owner_id, now = service_of(request).store, _own(principal, sent.user_id), datetime.now(UTC)
-    said = await run_in_threadpool(
-        lambda: publishers.decide(
-            store, principal, owner_id, sent.publisher, sent.trust, days=sent.days, now=now
-        )
-    )
+    service, owner_id, now = service_of(request), _own(principal, sent.user_id), datetime.now(UTC)
+    decide = partial(publishers.decide, service.store, principal, owner_id, sent.publisher, sent.trust)
+    with _refusing():
+        said = await run_in_threadpool(decide, days=sent.days, policy=service.policy, now=now)
     if isinstance(said, TooManyPublishers):
         detail = f"The owner says something of {MOST} publishers already; take one back first."
         raise ProblemError(409, "too_many_publishers", detail)
+    if isinstance(said, ApprovalRefused):
+        raise ProblemError(409, said.code, said.message)
     return said
 
 
@@ -125,15 +129,26 @@ async def clear_publisher(
 ) -> PublisherCleared:
     """Takes the owner's word on a publisher back."""
     store, owner_id = service_of(request).store, _own(principal, user_id)
-    cleared = await run_in_threadpool(
-        publishers.clear, store, principal, owner_id, publisher, datetime.now(UTC)
-    )
+    with _refusing():
+        cleared = await run_in_threadpool(
+            publishers.clear, store, principal, owner_id, publisher, datetime.now(UTC)
+        )
     return PublisherCleared(cleared=cleared)
 
 
 def _own(principal: Principal, user_id: str | None) -> str:
     """The owner that the reviewer is. Raises ClaimRefused, and ProblemError for one that they only may act for."""
     owner_id = owner_for(principal, user_id)
-    if not publishers.may_decide(principal, owner_id):
-        raise ProblemError(403, "owner_not_allowed", "Only its owner trusts or bans a publisher.")
+    with _refusing():
+        if not publishers.may_decide(principal, owner_id):
+            raise PermissionError(REFUSED)
     return owner_id
+
+
+@contextmanager
+def _refusing() -> Iterator[None]:
+    """Makes a problem of what is not the reviewer's, or not any more."""
+    try:
+        yield
+    except PermissionError as error:
+        raise ProblemError(403, "owner_not_allowed", str(error)) from error

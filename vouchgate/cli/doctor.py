@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from urllib.error import HTTPError
 from urllib.request import ProxyHandler, build_opener
 
-from vouchgate.cli.output import FAILED, one_line, say
+from vouchgate.cli.output import FAILED, ended_as_by_hand, one_line, say
 from vouchgate.client import ApiError, Client, VouchgateError
 from vouchgate.gate.judge import open_entailment
 from vouchgate.ingest.claims.people import Role
@@ -45,7 +45,10 @@ def run(settings: Settings) -> int:
         model.close()
     writers: tuple[RefWriter, ...] = ()
     steps: list[str] = []
-    with TemporaryDirectory(prefix="vouchgate-doctor-", ignore_cleanup_errors=True) as folder:
+    with (
+        ended_as_by_hand(),
+        TemporaryDirectory(prefix="vouchgate-doctor-", ignore_cleanup_errors=True) as folder,
+    ):
         try:
             writers = open_repositories(settings.model_copy(update={"mirrors": Path(folder)})).writers()
         except RepositoryError as error:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 
 from vouchgate.cli.database import open_store
 from vouchgate.cli.output import USAGE, Failure, one_line, say, write_json
@@ -348,7 +349,10 @@ def decide_publisher(
                 raise Failure(f"nothing is said of {publisher}")
             say(f"Taken back: {publisher} counts as for everybody.")
             return 0
-        said = publishers.decide(desk.store, desk.principal, own, publisher, trust, days=days, now=now)
+        decide = partial(publishers.decide, desk.store, desk.principal, own, publisher, trust)
+        said = decide(days=days, policy=desk.policy, now=now)
+    if isinstance(said, ApprovalRefused):
+        raise Failure(said.message)
     if isinstance(said, TooManyPublishers):
         raise Failure(f"you say something of {MOST} publishers already; take one back first")
     say(f"{publisher} is {trust} until {said.until:%Y-%m-%d}.")

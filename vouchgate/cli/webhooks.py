@@ -45,13 +45,15 @@ def create(
 
     The secret that signs the messages is printed alone on standard output, and is shown this once.
     """
-    from vouchgate.cli.database import open_store
+    from vouchgate.cli.database import open_store, refuse_unknown_owner
     from vouchgate.storage.outgoing import webhooks
     from vouchgate.storage.outgoing.webhooks import OF_MEMORIES, Event
 
     settings = operator.settings_from(database_url=database_url)
     events = {operator.word(name, Event, "--event") for name in event or [Event.WAITING.value]}
     with open_store(settings) as store:
+        with store.read() as connection:
+            refuse_unknown_owner(connection, owner)
         try:
             made, secret = webhooks.create(
                 store, owner_id=owner, url=url, events=events, actor=ACTOR, now=datetime.now(UTC)
@@ -65,8 +67,6 @@ def create(
     )
     if not OF_MEMORIES.isdisjoint(events):
         hint("It gets memories from now on, with their text.")
-    if made.told_seq == 1:
-        hint("Nothing has ever happened for this owner. If that is a surprise, the id may be mistyped.")
     if made.url.startswith("http:"):
         hint("The URL is not https: whoever is on the way can read the messages.")
     if settings.offline:

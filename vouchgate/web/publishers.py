@@ -9,8 +9,9 @@ from fastapi import APIRouter, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from vouchgate.ingest.claims.trust import Trust
+from vouchgate.ingest.claims.trust import PublisherTrust, Trust
 from vouchgate.ingest.scoring.reputation import parse_publisher
+from vouchgate.review.answers import ApprovalRefused
 from vouchgate.review.pages.publishers import DAYS, PATH, TIERS, preview_view, publisher_views
 from vouchgate.review.trust import publishers
 from vouchgate.review.trust.publishers import MOST, TooManyPublishers
@@ -57,7 +58,7 @@ def listing(request: Request, visitor: SignedIn) -> Response:
 async def decide(request: Request, visitor: SignedIn) -> Response:
     """Trusts or bans a publisher, or takes that back."""
     fields, visitor = await form(request, visitor)
-    store, now = service_of(request).store, datetime.now(UTC)
+    store, policy, now = service_of(request).store, service_of(request).policy, datetime.now(UTC)
     publisher, trust, days = (
         _parse(fields.get("publisher", "")),
         fields.get("trust", ""),
@@ -65,16 +66,25 @@ async def decide(request: Request, visitor: SignedIn) -> Response:
     )
     who, owner_id = visitor.principal, visitor.owner_id
     require_recent(visitor, f"{PATH}?{urlencode({'publisher': publisher})}")
-    if trust == "none":
-        await run_in_threadpool(publishers.clear, store, who, owner_id, publisher, now)
-    elif trust in tuple(Trust) and days in map(str, DAYS):
-        said = await run_in_threadpool(
-            lambda: publishers.decide(store, who, owner_id, publisher, Trust(trust), days=int(days), now=now)
-        )
-        if isinstance(said, TooManyPublishers):
-            raise PageProblem(409, f"You say something of {MOST} publishers already. Take one back first.")
-    else:
+    if trust != "none" and not (trust in tuple(Trust) and days in map(str, DAYS)):
         raise PageProblem(422, "A publisher is trusted or banned, for a number of days that the page offers.")
+
+    def work() -> TooManyPublishers | ApprovalRefused | PublisherTrust | bool:
+        if trust == "none":
+            return publishers.clear(store, who, owner_id, publisher, now)
+        said = Trust(trust)
+        return publishers.decide(
+            store, who, owner_id, publisher, said, days=int(days), policy=policy, now=now
+        )
+
+    try:
+        said = await run_in_threadpool(work)
+    except PermissionError as error:
+        raise PageProblem(403, str(error)) from error
+    if isinstance(said, TooManyPublishers):
+        raise PageProblem(409, f"You say something of {MOST} publishers already. Take one back first.")
+    if isinstance(said, ApprovalRefused):
+        raise PageProblem(409, said.message)
     return see_other(request, PATH)
 
 

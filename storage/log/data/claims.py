@@ -68,7 +68,7 @@ def decisions(look: Look) -> None:
     for batch in batched(look.side_by_side(wanted, DECISION.c.id, _DECIDED)):
         made: dict[Table, dict[str, tuple[str, Entry]]] = {MEMORY: {}, PENDING: {}, ACT: {}}
         for key, rows, entries in batch:
-            if key.startswith("ers_"):
+            if key.startswith(("ers_", "ruling_")):
                 continue
             if key not in look.erased:
                 rests.compare(key, _decision(look, key, rows, entries, made))

@@ -35,7 +35,7 @@ def erasures(look: Look) -> None:
     wanted = select(ERASED).where(ERASED.c.owner_id == look.owner_id)
     sides = look.side_by_side(wanted, ERASED.c.erasure_id, (Action.MEMORY_ERASED,))
     for key, rows, entries in sides:
-        if not key.startswith("ers_"):  # a decision on another claim; see `claims.decisions`
+        if not key.startswith("ers_"):  # a decision on another claim, or a ruling; see there
             look.unsalted.add(key)
             continue
         entry = entries[0] if entries else None

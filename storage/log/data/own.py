@@ -173,7 +173,7 @@ def rulings(look: Look) -> None:
             look.note(Kind.EXTRA if rows else Kind.MISSING, RULING.name, key, entry=made)
             continue
         row = rows[0]
-        if row.item_id in look.erased:
+        if row.item_id in look.erased or key in look.unsalted:
             look.compare(RULING.name, key, row, {"terms": {"agent": STATUS}})
             continue
         look.compare(RULING.name, key, row, {"ended_at": end and end.at, "ended_by": end and end.actor}, end)

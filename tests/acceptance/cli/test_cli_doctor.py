@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import shutil
+import signal
+import socket
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.acceptance.cli_program import cli
+from tests.acceptance.cli_program import PROGRAM, clean_environment, cli
 from tests.repos import TestRepository
 from tests.running.service import make_token, serve
 from tests.web import Answer, web_server
@@ -165,3 +168,21 @@ def test_a_corpus_that_cannot_be_used_stops_the_start(
     environment = {"VOUCHGATE_CORPORA": named, "VOUCHGATE_OFFICIAL_CORPORA": official}
     done = cli("doctor", cwd=tmp_path, env=environment)
     assert done.returncode == 1 and says.format(here=tmp_path) in done.stderr.decode()
+
+
+def test_nothing_stays_of_a_repository_where_it_is_ended(tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # a host that takes connections and says nothing
+        address = f"https://127.0.0.1:{silent.getsockname()[1]}/x.git"
+        environment = clean_environment({"TMPDIR": str(kept), "VOUCHGATE_URL": NOBODY})
+        with subprocess.Popen(
+            [*PROGRAM, "doctor", "--repo", address], env=environment, cwd=tmp_path
+        ) as process:
+            silent.settimeout(30)
+            asked, _ = silent.accept()
+            with asked:
+                assert list(kept.glob("vouchgate-doctor-*/*"))
+                process.send_signal(signal.SIGTERM)
+                assert process.wait(30) == 130
+    assert not list(kept.iterdir())

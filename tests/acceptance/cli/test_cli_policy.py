@@ -92,7 +92,16 @@ def test_what_was_in_force_at_a_time_is_known(
 ) -> None:
     service, file = here
     now, text = datetime.now(UTC), "%Y-%m-%dT%H:%M:%S"
-    publishers.decide(service.store, reviewer(), "ann", "good.example", Trust.TRUSTED, days=30, now=now)
+    publishers.decide(
+        service.store,
+        reviewer(),
+        "ann",
+        "good.example",
+        Trust.TRUSTED,
+        days=30,
+        policy=service.policy,
+        now=now,
+    )
     publishers.clear(service.store, reviewer(), "ann", "good.example", now + timedelta(minutes=5))
     settings = service.settings.model_copy(update={"policy": file})
     with open_service(settings) as other:

@@ -10,6 +10,7 @@ import pickle
 import random
 import re
 import signal
+import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -25,7 +26,9 @@ from distributed import LocalCluster
 from distributed.security import Security
 from pyarrow import parquet
 
+from tests.acceptance.cli_program import PROGRAM, clean_environment
 from tests.memories import LONG, ROWS
+from tests.running.patience import until
 from vouchgate.cli.check import LOCAL
 from vouchgate.cli.importing import bulk
 from vouchgate.cli.importing.run import ImportRequest, audit
@@ -330,3 +333,19 @@ def test_a_worker_is_killed_and_knows_no_secret(tmp_path: Path, monkeypatch: pyt
         ):
             check_workers(client, [])
     assert os.environ["OTHER_PASSWORD"] == PASSWORD
+
+
+def test_nothing_that_workers_put_on_the_disk_stays_where_an_audit_is_ended(tmp_path: Path) -> None:
+    kept, file = tmp_path / "kept", tmp_path / "m.jsonl"
+    kept.mkdir()
+    file.write_bytes(
+        b"".join(json.dumps({"text": f"Row {n} of the mill."}).encode() + b"\n" for n in range(20_000))
+    )
+    words = (*PROGRAM, "audit", str(file), "--dask", "local=1")
+    environment = clean_environment({"TMPDIR": str(kept)})
+    with subprocess.Popen(words, env=environment, cwd=tmp_path, stderr=subprocess.DEVNULL) as process:
+        (folder,) = until(lambda: list(kept.glob("vouchgate-*")))
+        until(lambda: list(folder.glob("*/worker-*/")))
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 130
+    assert not folder.exists()

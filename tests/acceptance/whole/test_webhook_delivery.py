@@ -40,6 +40,7 @@ class Desk:
 
     def create(self, owner: str) -> tuple[str, str]:
         """A webhook of this owner: its id and its secret."""
+        self.command("owners", "create", owner)
         output, errors = self.command("webhook", "create", "--owner", owner, "--url", f"{self.site.url}/hook")
         secret = output.removesuffix("\n")
         assert len(secret) == len("whsec_") + 44
@@ -114,7 +115,7 @@ def test_an_owner_is_told_whatever_is_killed_or_gone(desk: Desk, database_url: s
             assert f'vouchgate_webhook_messages_total{{result="{result}"}} 1.0' in page
         desk.command("webhook", "remove", hook)
         actions = gate.actions("ann")
-        assert actions == ["webhook.created", *["claim.queued"] * 3, "webhook.removed"]
+        assert actions == ["owner.created", "webhook.created", *["claim.queued"] * 3, "webhook.removed"]
         assert secret not in "".join(gate.running.output)
 
 
@@ -142,16 +143,19 @@ def test_the_commands(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.on("sqlite")
 def test_what_is_wrong_is_said_in_one_line(desk: Desk) -> None:
-    hints = desk.command("webhook", "create", "--owner", "anne", "--url", "http://example.com/")[1]
-    assert "may be mistyped" in hints
-    assert "not https" in hints
-    hints = desk.command("webhook", "create", "--owner", "anne", "--url", "https://example.com/")[1]
-    assert "mistyped" not in hints
+    desk.command("owners", "create", "ann")
+    assert (
+        "not https" in desk.command("webhook", "create", "--owner", "ann", "--url", "http://example.com/")[1]
+    )
+    hints = desk.command("webhook", "create", "--owner", "ann", "--url", "https://example.com/")[1]
     assert "not https" not in hints
+    refused = ("webhook", "create", "--owner", "anne", "--url", "https://example.com/")
+    for _ in range(2):  # nobody became an owner by that
+        assert "no owner 'anne' (did you mean ann?)" in desk.command(*refused, status=1)[1]
     for arguments, status, says in [
         (("create", "--owner", "ann", "--url", "ftp://example.com/"), 2, "only http and https"),
         (("create", "--owner", "ann", "--url", "https://me:pw@example.com/"), 2, "user name"),
-        (("create", "--owner", "", "--url", "https://example.com/"), 2, "owner id"),
+        (("create", "--owner", "", "--url", "https://example.com/"), 1, "no owner ''"),
         (("create", "--url", "https://example.com/"), 2, "--owner"),
         (("test", "hook_1"), 1, "vouchgate webhook list"),
         (("resume", "hook_1"), 1, "vouchgate webhook list"),

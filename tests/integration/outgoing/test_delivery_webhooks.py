@@ -568,6 +568,7 @@ def test_the_served_gate_sends_to_what_the_command_made(
     ):
         asked_for = ("--event", "memory.stored", "--event", "memory.removed")
         made = ("webhook", "create", "--owner", "ann", "--url", receiver.url + PATH, *asked_for)
+        assert command("owners", "create", "ann")[0] == 0
         status, secret, said = command(*made)
         assert status == 0
         sink_id = said.split()[1]

@@ -12,16 +12,18 @@ import pytest
 
 from tests.claims import NOW
 from tests.rechecking import CONTENT, SAYS, Bench, bench, reject_like
-from tests.reviews import assert_consistent, queue_of, reviewer
+from tests.reviews import assert_consistent, everything, queue_of, reviewer
 from tests.web import Answer, web_server
 from vouchgate.ingest.citations import parse_citation
 from vouchgate.ingest.claims.claim import Claim
 from vouchgate.ingest.claims.decision import Looked
+from vouchgate.ingest.claims.people import Membership, Role
 from vouchgate.ingest.claims.waiting import PendingMemory, ReviewStatus
 from vouchgate.ingest.pipeline import Examined
 from vouchgate.review import acts
 from vouchgate.review.attending import attention
 from vouchgate.review.attending.answering import Answered, AnswerRefused, step_of
+from vouchgate.storage.identity import memberships, persons, tokens
 from vouchgate.storage.queue.pending import QueueFilter
 from vouchgate.storage.store import Store
 
@@ -81,6 +83,26 @@ def test_a_record_that_says_so_has_the_claim_stored_in_its_new_words(here: Bench
     assert step_of(became) is None
     assert_consistent(here.store)
     assert isinstance(answer(here, became, CONTENT), AnswerRefused)
+
+
+@pytest.mark.parametrize("end", ["token", "role"])
+def test_an_answer_under_way_ends_with_its_token_and_its_role(here: Bench, end: str) -> None:
+    person = persons.create(here.store, "ada", actor="test", now=NOW)
+    agents = Membership(owner_id="ann", member_id=person.id, role=Role.AGENT, since=NOW)
+    item = asked(here)
+    assert memberships.grant(here.store, agents, actor="test")
+    agent, _ = tokens.create(here.store, role=Role.AGENT, name="a", person=person.id, actor="test", now=NOW)
+    sent = item.model_copy(update={"submitted_by": agent.id})  # who answers it, see `answer`
+    if end == "token":
+        assert tokens.revoke(here.store, agent.id, actor="test", now=NOW)
+    else:
+        assert memberships.end(here.store, agents, actor="test", now=NOW)
+    before = everything(here.store)
+    refused = answer(here, sent, CONTENT)
+    assert isinstance(refused, AnswerRefused), refused
+    assert refused.code == "token_gone"
+    assert everything(here.store) == before
+    assert isinstance(answer(here, item, CONTENT), Answered)
 
 
 @pytest.mark.on("sqlite")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from email.utils import format_datetime
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,22 +14,23 @@ from tests.claims import NOW
 from tests.claims import policy as built_in
 from tests.desk import Desk, run
 from tests.rechecking import Bench, bench
-from tests.reviews import history, memory, queue_of, reviewer
+from tests.reviews import everything, history, memory, queue_of, reviewer
 from tests.visiting import is_page
 from tests.web import Answer, WebServer, web_server
 from vouchgate.ingest.checks.hedge import HedgeDetector
 from vouchgate.ingest.claims.decision import Label, ValidationResult
 from vouchgate.ingest.claims.log import Action
-from vouchgate.ingest.claims.people import Principal, Role
+from vouchgate.ingest.claims.people import Membership, Principal, Role
 from vouchgate.ingest.claims.trust import OwnPublishers, PublisherTrust, Trust
 from vouchgate.ingest.claims.waiting import ReviewStatus
 from vouchgate.ingest.pipeline import replay
 from vouchgate.ingest.policy import Policy
-from vouchgate.review.answers import Approved
+from vouchgate.review.answers import ApprovalRefused, Approved
 from vouchgate.review.trust import publishers
 from vouchgate.review.trust.publishers import MOST, TooManyPublishers
 from vouchgate.service import Service, open_service
 from vouchgate.settings import load_settings
+from vouchgate.storage.identity import memberships, tokens
 from vouchgate.storage.store import Store
 
 SITE = "127.0.0.1"
@@ -54,9 +56,39 @@ def here(store: Store, tmp_path: Path) -> Iterator[Bench]:
 
 def decide(here: Bench, trust: Trust, *, days: int = 30) -> PublisherTrust:
     """Ann's word on the site, as the bench's clock stands."""
-    said = publishers.decide(here.store, reviewer(), "ann", SITE, trust, days=days, now=here.clock())
+    said = publishers.decide(
+        here.store, reviewer(), "ann", SITE, trust, days=days, policy=built_in(), now=here.clock()
+    )
     assert isinstance(said, PublisherTrust)
     return said
+
+
+@pytest.mark.on("sqlite")
+def test_who_was_let_go_meanwhile_trusts_nobody(store: Store) -> None:
+    memberships.create_owner(store, "ann", actor="test", now=NOW)
+    who, _ = tokens.create(store, role=Role.REVIEWER, name="r", owners=["ann"], actor="test", now=NOW)
+    said = publishers.decide(store, who, "ann", SITE, Trust.BANNED, days=30, policy=built_in(), now=NOW)
+    assert isinstance(said, PublisherTrust)
+    role = Membership(owner_id="ann", member_id=who.id, role=Role.REVIEWER, since=NOW)
+    assert memberships.end(store, role, actor="test", now=NOW)
+    before = everything(store)
+    with pytest.raises(PermissionError):
+        publishers.decide(store, who, "ann", SITE, Trust.TRUSTED, days=30, policy=built_in(), now=NOW)
+    with pytest.raises(PermissionError):
+        publishers.clear(store, who, "ann", SITE, NOW)
+    assert everything(store) == before
+
+
+@pytest.mark.on("sqlite")
+def test_where_nobody_vouches_alone_nobody_trusts_a_publisher(store: Store) -> None:
+    always = Policy.model_validate(built_in().model_dump() | {"four_eyes": "always"})
+    memberships.create_owner(store, "ann", actor="test", now=NOW)
+    before = everything(store)
+    decide = partial(publishers.decide, store, reviewer(), "ann", SITE, days=30, policy=always, now=NOW)
+    refused = decide(Trust.TRUSTED)
+    assert isinstance(refused, ApprovalRefused)
+    assert (refused.code, everything(store)) == ("four_eyes", before)
+    assert isinstance(decide(Trust.BANNED), PublisherTrust)
 
 
 def same_again(here: Bench, answer: ValidationResult) -> bool:
@@ -202,10 +234,14 @@ def test_what_is_said_is_listed_logged_replaced_and_forgotten_when_it_is_over(he
 def test_there_is_a_limit_to_them(store: Store) -> None:
     for number in range(MOST + 1):
         name = f"site{number}.example"
-        said = publishers.decide(store, reviewer(), "ann", name, Trust.TRUSTED, days=1, now=NOW)
+        said = publishers.decide(
+            store, reviewer(), "ann", name, Trust.TRUSTED, days=1, policy=built_in(), now=NOW
+        )
         assert isinstance(said, TooManyPublishers) is (number == MOST)
     assert len(publishers.listing(store, reviewer(), NOW)) == MOST == len(history(store))
-    again = publishers.decide(store, reviewer(), "ann", "site7.example", Trust.BANNED, days=1, now=NOW)
+    again = publishers.decide(
+        store, reviewer(), "ann", "site7.example", Trust.BANNED, days=1, policy=built_in(), now=NOW
+    )
     assert isinstance(again, PublisherTrust)
 
 
@@ -224,7 +260,7 @@ def test_nobody_but_the_owner_decides(here: Bench) -> None:
     for who in others:
         assert publishers.listing(here.store, who, NOW) == []
         with pytest.raises(PermissionError):
-            publishers.decide(here.store, who, "ann", SITE, Trust.BANNED, days=1, now=NOW)
+            publishers.decide(here.store, who, "ann", SITE, Trust.BANNED, days=1, policy=built_in(), now=NOW)
         with pytest.raises(PermissionError):
             publishers.clear(here.store, who, "ann", SITE, NOW)
         with pytest.raises(PermissionError):

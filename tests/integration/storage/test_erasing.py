@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import resource
 import sqlite3
@@ -18,21 +19,28 @@ from sqlalchemy import Connection, text, update
 from tests.claims import NOW, examined, policy, submission_of
 from tests.conftest import Postgresql
 from tests.integration.queue.test_audits import opened, row, take
-from tests.reviews import everything, history, queue_of, reviewer, stored, waiting
+from tests.rechecking import bench
+from tests.reviews import everything, history, queue_of, reviewer, set_mode, stored, waiting
 from tests.running.patience import until
 from vouchgate.cli.app import run
+from vouchgate.ingest.checks.hedge import HedgeDetector
 from vouchgate.ingest.citations import parse_citation
-from vouchgate.ingest.claims.claim import Source
+from vouchgate.ingest.claims.claim import Claim, Source
 from vouchgate.ingest.claims.delivery import DeliveryTarget
+from vouchgate.ingest.claims.likeness import ItemKind, Paraphrase, Paraphrases
 from vouchgate.ingest.claims.log import Action
 from vouchgate.ingest.claims.modes import Mode, ModeSwitch
-from vouchgate.ingest.claims.people import Principal, Role
+from vouchgate.ingest.claims.people import Membership, Principal, Role
 from vouchgate.ingest.claims.source import Found, Standing
 from vouchgate.ingest.claims.standing_rulings import RulingDraft, StandingRuling, template_of
-from vouchgate.ingest.policy import DocumentPolicy, Policy
+from vouchgate.ingest.pipeline import Examined
+from vouchgate.ingest.policy import DocumentPolicy, Policy, RecordsPolicy
 from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.support.texts import pack
+from vouchgate.review import acts
 from vouchgate.review.answers import Approved, NotFound, Rejected
+from vouchgate.review.attending.answering import Answered
+from vouchgate.review.attending.attention import send_back
 from vouchgate.review.ending.erasing import (
     BY_OPERATOR,
     EraseAsked,
@@ -42,19 +50,23 @@ from vouchgate.review.ending.erasing import (
     Erasing,
 )
 from vouchgate.review.numbers import NumbersCounter
+from vouchgate.review.trust.modes import review_unvouched
 from vouchgate.review.trust.standing_rulings import RulingRefused, StandingRulings
 from vouchgate.review.trust.taking_back import RulingEnded, Then, take_back
 from vouchgate.review.vouching.owner_rules import parse
 from vouchgate.service import open_service
 from vouchgate.settings import Settings
 from vouchgate.storage import modes
-from vouchgate.storage.claims import decisions, memories, source_cache
+from vouchgate.storage.claims import decisions, memories, records, source_cache
 from vouchgate.storage.claims.sayings import load_records
 from vouchgate.storage.claims.submit import Decided
+from vouchgate.storage.dedup import contradicting
 from vouchgate.storage.engine import open_engine
 from vouchgate.storage.erasing import listed, scrub, tombstones
 from vouchgate.storage.erasing.listed import Listed
-from vouchgate.storage.errors import ReadOnly, StorageError, StoreBusy
+from vouchgate.storage.erasing.plan import RULING
+from vouchgate.storage.errors import ReadOnly, SourceErased, StorageError, StoreBusy
+from vouchgate.storage.identity import memberships, persons, tokens
 from vouchgate.storage.log import chain
 from vouchgate.storage.log.data.walk import Walk
 from vouchgate.storage.outgoing import deliveries
@@ -311,6 +323,162 @@ def test_where_two_must_approve_two_must_ask(store: Store, tmp_path: Path) -> No
     assert walked(store) == []
 
 
+@pytest.mark.parametrize("named", ["memory", "item"])
+def test_a_claim_that_waits_again_goes_whole_and_is_still_its_agents(
+    store: Store, tmp_path: Path, named: str
+) -> None:
+    """As after `mode review-unvouched`, by whom the decision was made that it waits under."""
+    rules, faults = parse("* 1\nagent:agent-1 2\nagent:rita 3\nagent:operator 3\n")
+    assert not faults
+    erasing = Erasing(store, policy(), rules, tmp_path / "list.jsonl")
+    store.save_policy(policy(), NOW)
+    other = waiting(store, "The harbour master sleeps aboard.")
+    set_mode(store, "ann", Mode.OBSERVE)
+    sent = store.writer.submit(submission_of(examined(SECRET, source=Source.AI_SYNTHESIS))).result()
+    assert isinstance(sent, Decided)
+    set_mode(store, "ann", Mode.ENFORCE)
+    detector = HedgeDetector(policy().lexicon)
+    put = review_unvouched(store, "ann", policy=policy(), detector=detector, by="operator", now=NOW + DAY)
+    assert put.queued == 1
+    with store.read() as connection:
+        (item,) = pending.search(
+            connection, QueueFilter(owners=frozenset({"ann"}), away=True, after=other.id)
+        )
+    wanted = {"memory": str(sent.answer.memory_id), "item": item.id}[named]
+    assert erasing.erase(["ann"], [wanted], BASIS, BY_OPERATOR, NOW) == EraseAsked(1, 2)
+    rita = RITA.model_copy(update={"person": "per_rita"})
+    done = erasing.by_owner(rita, [wanted], BASIS, NOW)
+    assert isinstance(done, Erased), done
+    assert {str(sent.answer.memory_id), item.id} < set(done.ids)
+    assert "Quambo" not in str(everything(store))
+    assert walked(store) == []
+    still = queue_of(store).get_by_id(RITA, other.id)
+    assert still is not None
+    assert still.content == other.content
+
+
+@pytest.mark.on("sqlite")
+def test_who_asked_and_does_not_rule_any_more_does_not_count(store: Store, tmp_path: Path) -> None:
+    """Nor does who stands in for somebody, beside them; nor is anything erased by who was let go meanwhile."""
+    rules, faults = parse("* 2\n")
+    assert not faults
+    erasing = Erasing(store, policy(), rules, tmp_path / "list.jsonl")
+    store.save_policy(policy(), NOW)
+    item = waiting(store, SECRET)
+    people = {name: persons.create(store, name, actor="test", now=NOW) for name in ("rita", "bea", "cleo")}
+    roles = {
+        name: Membership(owner_id="ann", member_id=one.id, role=Role.REVIEWER, since=NOW)
+        for name, one in people.items()
+    }
+    for name in ("rita", "cleo"):
+        assert memberships.grant(store, roles[name], actor="test")
+    stead = {"acts_for": people["rita"].id, "until": NOW + 9 * DAY}
+    memberships.let_stand_in(store, roles["bea"].model_copy(update=stead), actor="test")
+    whose = {
+        name: tokens.create(store, role=Role.REVIEWER, name=name, person=one.id, actor="test", now=NOW)[1]
+        for name, one in people.items()
+    }
+
+    def who(name: str) -> Principal:
+        with store.read() as connection:
+            found = tokens.authenticate(connection, whose[name], NOW)
+        assert found is not None
+        return found
+
+    rita, bea, cleo = map(who, ("rita", "bea", "cleo"))
+    for one in (rita, bea, rita):
+        assert erasing.by_owner(one, [item.id], BASIS, NOW) == EraseAsked(1, 2)
+    assert memberships.end(store, roles["rita"], actor="test", now=NOW)
+    before = everything(store)
+    for one in (rita, bea):  # as they were looked up before that
+        assert erasing.by_owner(one, [item.id], BASIS, NOW) == NotFound()
+    assert everything(store) == before
+    assert erasing.by_owner(cleo, [item.id], BASIS, NOW) == EraseAsked(1, 2)
+    assert memberships.grant(store, roles["rita"], actor="test")
+    assert isinstance(erasing.by_owner(who("rita"), [item.id], BASIS, NOW), Erased)
+
+
+def shown(store: Store, content: str) -> Examined:
+    """A claim on its way to the writer, which will wait for its owner, with what is similar to it."""
+    one = examined(content, source=Source.AI_SYNTHESIS).comparing()
+    assert one.known is not None
+    with store.read() as connection:
+        found = contradicting.look_up(connection, "ann", content, "fact", one.known, now=NOW, show=True)
+    assert found.similar
+    return replace(one, looked_up=found, similar=found.similar)
+
+
+def test_what_was_shown_to_a_claim_under_way_is_not_written_again(store: Store, tmp_path: Path) -> None:
+    erasing = Erasing(store, policy(), path=tmp_path / "list.jsonl")
+    store.save_policy(policy(), NOW)
+    like = "In winter the lower harbour is closed at night and every boat of the fishermen lies in the inner basin, {}"
+    gone = stored(store, like.format(f"where {MARK} keeps a lamp"))
+    stays = stored(store, like.format("beside the long green wall"))
+    asked = store.writer.submit(
+        submission_of(shown(store, like.format("with ropes of hemp and tar")))
+    ).result()
+    assert isinstance(asked, Decided)
+    item = queue_of(store).get_by_id(RITA, str(asked.answer.queue_id))
+    assert item is not None
+    one = shown(store, like.format("under tarpaulins until spring"))
+    near = Paraphrase(kind=ItemKind.MEMORY, id=gone.id, content=gone.content, cosine=0.99)
+    one = one.knowing(paraphrases=Paraphrases(model="m", items=(near,)))
+
+    async def examine(claim: Claim, *, fresh: bool = False) -> Examined:
+        """Sources that take their time, in which the memory is erased."""
+        assert isinstance(erasing.by_owner(RITA, [gone.id], BASIS, NOW), Erased)
+        return examined(claim.content, source=Source.AI_SYNTHESIS)
+
+    with bench(store, tmp_path, examine=examine) as made:
+        send_back(queue_of(store), RITA, item.id, version=1, question="Who says so?", now=NOW)
+        with store.read() as connection:
+            then = acts.stored_answer(connection, item)
+        assert "Quambo" in then.model_dump_json()
+        content = like.format("with chains of iron and rust")
+        claim = then.evidence.claim.model_copy(update={"content": content})
+        answered = asyncio.run(made.rechecker.answer(item, then, claim, by="agent-1", key=None))
+    assert isinstance(answered, Answered)
+    sent = store.writer.submit(submission_of(one)).result()
+    assert isinstance(sent, Decided)
+    assert "Quambo" not in answered.text + sent.json
+    assert stays.content in answered.text
+    assert stays.content in sent.json
+    assert "Quambo" not in str(everything(store))
+    assert walked(store) == []
+
+
+def test_a_claim_that_rests_on_a_record_which_was_erased_meanwhile_is_not_kept(
+    store: Store, tmp_path: Path
+) -> None:
+    erasing = Erasing(store, policy(), path=tmp_path / "list.jsonl")
+    store.save_policy(policy(), NOW)
+    said = f"I am {MARK}, and I like tea."
+    none = dict.fromkeys(("conversation", "said_at", "idempotency_key"))
+    row = {"owner_id": "ann", "submitted_by": "host", "kind": "turn", "who": "ann", "masked": False, **none}
+    work = partial(records.add, sent=row | {"text": said}, limits=RecordsPolicy(), now=NOW)
+    kept = store.writer.run(["ann"], work).result()
+    assert isinstance(kept, tuple)
+    cited = parse_citation(f"record:{kept[0]['id']}")
+    read = replace_text(page(), said).model_copy(update={"citation": cited, "source_id": cited.key})
+    one = replace(examined("Ann likes tea.", source=Source.AI_SYNTHESIS), readings=(read,))
+    assert isinstance(erasing.by_owner(RITA, [kept[0]["id"]], BASIS, NOW), Erased)
+    other = submission_of(examined("The harbour master sleeps aboard.", source=Source.AI_SYNTHESIS))
+    sent = store.writer.submit(submission_of(one)), store.writer.submit(other)
+    with pytest.raises(SourceErased):
+        sent[0].result()
+    assert isinstance(sent[1].result(), Decided)
+    assert "Quambo" not in str(everything(store))
+    assert len(everything(store)["source_text"]) == 0
+    assert walked(store) == []
+
+
+def replace_text(found: Found, text: str) -> Found:
+    packed = pack(text)
+    return found.model_copy(
+        update={"text": text, "excerpt": text, "text_digest": packed.digest, "packed": (packed,)}
+    )
+
+
 @pytest.mark.on("sqlite")
 def test_a_restored_database_is_erased_again(store: Store, database_url: str, tmp_path: Path) -> None:
     path = tmp_path / "list.jsonl"
@@ -410,6 +578,56 @@ def test_what_a_standing_ruling_in_force_has_the_words_of_is_not_erased(store: S
     assert isinstance(erasing.by_owner(RITA, [item.id], BASIS, NOW), EraseRefused)
     assert isinstance(take_back(book, RITA, made.id, Then.KEEP, NOW), RulingEnded)
     assert isinstance(erasing.by_owner(RITA, [item.id], BASIS, NOW), Erased)
+
+
+@pytest.mark.on("sqlite")
+def test_a_standing_ruling_is_taken_back_without_what_was_erased_and_what_waits_again_is_kept(
+    store: Store,
+) -> None:
+    """Of what it rejected, which retention erases after a time, as what was blocked."""
+    store.save_policy(policy(), NOW)
+    book, first = StandingRulings(store, policy()), waiting(store, "Ole in room 4 has the flu.")
+    draft = RulingDraft.model_validate(
+        {"verdict": "reject", "terms": {"template": template_of(first.content)}}
+    )
+    ruling = book.confirm(RITA, "ann", draft, name="rooms", days=30, now=NOW)
+    assert isinstance(ruling, StandingRuling)
+    over = Policy.model_validate(policy().model_dump() | {"retention": {"blocked_days": 2}})
+    for number, days in ((5, 0), (6, 2)):
+        said = examined(
+            f"Ole in room {number} has the flu.", source=Source.AI_SYNTHESIS, now=NOW + days * DAY
+        )
+        sent = store.writer.submit(submission_of(said)).result()
+        assert isinstance(sent, Decided)
+        assert sent.answer.rule == "standing_ruling"
+    assert Erasing(store, over).retain(NOW + 3 * DAY) == {"blocked claims": 1}
+    ended = take_back(book, RITA, ruling.id, Then.QUEUE, NOW + 3 * DAY)
+    assert ended == RulingEnded(queued=1, retracted=0, left=0, full=False)
+    assert Erasing(store, over).retain(NOW + 5 * DAY) == {"blocked claims": 1}
+    waits = queue_of(store).search(RITA, QueueFilter())
+    assert {one.content for one in waits} == {first.content, "Ole in room 6 has the flu."}
+    assert walked(store) == []
+
+
+def test_words_in_the_template_of_a_ruling_that_ended_go_too(store: Store, tmp_path: Path) -> None:
+    erasing, book = Erasing(store, policy(), path=tmp_path / "list.jsonl"), StandingRulings(store, policy())
+    store.save_policy(policy(), NOW)
+    item, made = waiting(store, "Quambo97531 sleeps in room 5 of the mill."), list[StandingRuling]()
+    for template in ("quambo97531 sleeps in room * of the mill", "rita sleeps in room * of the mill"):
+        draft = RulingDraft.model_validate({"verdict": "reject", "terms": {"template": template}})
+        ruling = book.confirm(RITA, "ann", draft, name=template, days=30, now=NOW)
+        assert isinstance(ruling, StandingRuling)
+        assert isinstance(take_back(book, RITA, ruling.id, Then.KEEP, NOW), RulingEnded)
+        made.append(ruling)
+    assert isinstance(erasing.by_owner(RITA, [item.id], BASIS, NOW), Erased)
+    assert "quambo" not in str(everything(store)).lower()
+    shown = {one.id: one.name for one, _ in book.listing(RITA)}
+    assert shown == {made[0].id: "erased", made[1].id: "rita sleeps in room * of the mill"}
+    assert walked(store) == []
+    emptied = {"name": "erased", "terms": {"agent": "erased"}}  # as nobody's erasure says
+    other = update(RULING).where(RULING.c.id == made[1].id).values(**emptied)
+    store.writer.run((), partial(Connection.execute, statement=other)).result()
+    assert made[1].id in str(walked(store))
 
 
 def test_of_several_who_erase_the_same_at_once_one_does(store: Store, tmp_path: Path) -> None:

@@ -128,7 +128,7 @@ def checked(here: Bench) -> None:
 def owned(store: Store) -> None:
     """What an owner says beside the queue, and whom others are told."""
     for publisher, trust in (("good.example", Trust.TRUSTED), ("bad.example", Trust.BANNED)):
-        publishers.decide(store, RITA, "ann", publisher, trust, days=30, now=NOW)
+        publishers.decide(store, RITA, "ann", publisher, trust, days=30, policy=policy(), now=NOW)
     one = examined("The drawn lamp is red.", under=DRAWING)
     drawn = store.writer.submit(submission_of(one)).result()
     assert isinstance(drawn, Decided)

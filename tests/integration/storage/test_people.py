@@ -16,7 +16,9 @@ from tests.reviews import everything
 from vouchgate.cli.app import run
 from vouchgate.ingest.claims.claim import Source
 from vouchgate.ingest.claims.log import Action
+from vouchgate.ingest.claims.modes import ModeSwitch
 from vouchgate.ingest.claims.people import Membership, Person, Principal, Role
+from vouchgate.review.trust import modes
 from vouchgate.storage.claims.submit import Decided, OwnerRefused, TokenGone
 from vouchgate.storage.engine import migration_config, open_engine, writing
 from vouchgate.storage.identity import memberships, owners, persons, sessions, tokens
@@ -122,6 +124,7 @@ def test_naming_an_owner_makes_none(store: Store) -> None:
         "delivery hand-over --sink graph --to {any_owner}",
         "index verify",
         "index repair",
+        "webhook create --url https://example.com/hook",
     ],
 )
 def test_a_mistyped_owner_is_refused_by_every_command_and_made_by_none(
@@ -216,6 +219,24 @@ def test_what_was_taken_back_ends_claims_that_are_under_way(store: Store) -> Non
     assert send("The bell rings twice.", "beta", agent) == TokenGone()
     with store.read() as connection:
         assert owners.names(connection, "", 10) == ["acme", "beta", "gamma"]
+
+
+@pytest.mark.on("sqlite")
+def test_who_was_let_go_meanwhile_stops_nobody_and_lets_nobody_go_on(store: Store) -> None:
+    reviewer, _ = token(store, Role.REVIEWER, "acme", "beta")
+    admin, _ = token(store, Role.ADMIN, any_owner=True)
+    wanted = ModeSwitch(
+        owner_id="acme", agent="", stopped=True, reason="Look at this.", by=reviewer.id, since=NOW
+    )
+    modes.switch(store, wanted, reviewer)
+    modes.switch(store, wanted.model_copy(update={"owner_id": "", "by": admin.id}), admin)
+    assert end(store, "acme", reviewer.id, Role.REVIEWER)
+    assert tokens.revoke(store, admin.id, actor="operator", now=NOW)
+    before, over = everything(store), wanted.model_copy(update={"stopped": False})
+    for by, owner_id in ((reviewer, "acme"), (admin, ""), (admin, "acme")):
+        with pytest.raises(PermissionError):
+            modes.switch(store, over.model_copy(update={"owner_id": owner_id, "by": by.id}), by)
+    assert everything(store) == before
 
 
 def test_tokens_from_before_keep_what_they_were_granted_there_and_back(database_url: str) -> None:

@@ -15,7 +15,7 @@ from rich.progress import Progress
 
 from vouchgate.cli.check import LOCAL
 from vouchgate.cli.importing.run import BadRows, ImportRequest, Looked
-from vouchgate.cli.output import Failure, hint
+from vouchgate.cli.output import Failure, ended_as_by_hand, hint
 from vouchgate.importing.bulk.cluster import cluster
 from vouchgate.importing.bulk.parts import divide
 from vouchgate.importing.bulk.run import audit
@@ -52,6 +52,7 @@ def looking(
     needed = (path, *sent["repo"], *sent["corpora"].values(), *sent["trackers"])
     plan, parts = Plan(policy, LOCAL, asked.defaults, sent), divide(str(path), form, fields=asked.fields)
     with (
+        ended_as_by_hand(),  # workers may have rows on the disk
         cluster(where, certificates, needed) as client,
         Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar,
     ):
