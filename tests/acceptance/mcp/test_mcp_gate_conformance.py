@@ -63,6 +63,7 @@ async def conform(site: Site, store: Store, programs: Path, folder: Path) -> Non
             for way in ("none", "is slow", *LIES):
                 lying = Lying(turns, tools, writes, way)
                 group.create_task(one(site, store, downstream.client.schemas, lying))
+            group.create_task(taken_away(site, store, downstream.client.schemas, turns))
         await tried(store, downstream, tools)
     finally:
         await downstream.transport.disconnect()  # type: ignore[no-untyped-call]  # of fastmcp
@@ -133,3 +134,17 @@ async def one(site: Site, store: Store, schemas: Schemas, server: Lying) -> None
         else:
             assert removal["state"] == "dead", removal
             assert "by hand" in removal["last_error"], removal
+
+
+async def taken_away(site: Site, store: Store, schemas: Schemas, server: InTurn) -> None:
+    """What is written to the place of another text takes that away only where its owner was asked."""
+    owner = site.owner()
+    token = site.token(Role.AGENT, owner, sources=ALL_SOURCES)[1]
+    config = load(store.preset, None).model_copy(update={"source": Source.USER})
+    first, second = "The quay has 12 bollards of iron", "The pilot boards at the outer buoy"
+    async with AsyncClient(site.running.url, token) as client:
+        gate = MemoryGate(client, server, config, schemas, Owner(client, owner))
+        for name, text in (("quay", first), ("quay", second), ("quay ", second)):
+            await gate.write(*store.write(name, text))
+        tool, arguments = store.look("quay")
+        assert first in (await server.call(tool, arguments)).text

@@ -33,6 +33,7 @@ from vouchgate.mcp.gate.reading import (
     proves,
     says_missing,
     texts_found,
+    unclear_name,
 )
 from vouchgate.mcp.gate.writes import (
     CONTENT,
@@ -217,6 +218,11 @@ class CallWriter:
             )
         if missing := [name for name in write.need if arguments.get(name) is None]:
             raise CallRefused(f"Vouchgate passes {tool} on only with {', '.join(missing)}.")
+        if write.new and (unclear := unclear_name(write.place, arguments)) is not None:
+            raise CallRefused(
+                f"The name {unclear!r} has white space at an end, or characters that do not print. The server may "
+                "take it for another name, and what is there would go without its owner being asked: leave them out."
+            )
 
     async def _removal(self, tool: str, write: CallWrite, given: dict[str, Any]) -> Plan:
         found = await self._read(write.read, given)

@@ -74,6 +74,16 @@ def fill_place(template: str, arguments: Arguments, found: Any = None) -> str:
     return place if len(place) <= MAX_PLACE else f"{template[:64]} {digest(place)}"
 
 
+def unclear_name(template: str, arguments: Arguments) -> str | None:
+    """What stands in a place as a name that a server may take for another one, as it takes away white space at the ends
+    and what does not print."""
+    for sign, name in _NAMED.findall(template):
+        value = None if sign else value_at_path(arguments, name)
+        if isinstance(value, str) and (value != value.strip() or not value.isprintable()):
+            return value
+    return None
+
+
 def value_at_path(found: Any, path: str) -> Any:
     """What stands at a path of names through objects, and of numbers through lists; None when nothing does."""
     for name in path.split("."):
@@ -118,7 +128,12 @@ def texts_found(read: ReadBack, arguments: Arguments, asked: Arguments, answer: 
         if read.items is not None:
             items = value_at_path(part, read.items)
             if isinstance(items, list):
-                return [one for item in items if (one := _item(item, read, arguments)) is not None]
+                found = [one for item in items if (one := _item(item, read, arguments)) is not None]
+                if read.most is not None and len(items) >= read.most and not found:
+                    raise ServerDeclined(
+                        f"{read.tool} shows {read.most} things, and it may be one of the others."
+                    )
+                return found
             continue
         known, text = _field(part, read.find)
         if isinstance(text, str):
