@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,7 @@ from vouchgate.mcp.gate.reading import fill_place, fill_template, value_at_path
 from vouchgate.mcp.gate.writes import (
     MAX_PLACE,
     CallRefused,
+    NotAllShown,
     ServerAnswer,
     ServerFailed,
     Write,
@@ -211,6 +213,58 @@ def planned(arguments: dict[str, Any], **table: Any) -> tuple[CallWriter, Write]
     writer = CallWriter(Unasked(), {"save": write}, {"save": (schema, None)})
     (sent,) = asyncio.run(writer.plan("save", arguments)).writes
     return writer, sent
+
+
+class Shelf:
+    """A server that shows the two newest of its texts, and removes by the text."""
+
+    def __init__(self, *texts: str) -> None:
+        self.texts = list(texts)
+
+    async def call(self, tool: str, arguments: Mapping[str, Any]) -> ServerAnswer:
+        """See `Server`."""
+        if tool == "save":
+            self.texts.append(arguments["body"])
+        elif tool == "drop":
+            self.texts.remove(arguments["body"])
+        return ServerAnswer("", {"texts": [{"body": text} for text in self.texts[-2:]]})
+
+
+@pytest.mark.parametrize(("after", "removed"), [(["a"], True), (["a", "b"], False)])
+def test_what_the_server_shows_no_more_is_not_said_to_be_gone(after: list[str], removed: bool) -> None:
+    shelf = Shelf()
+    schema: dict[str, Any] = {"properties": {"body": {}}}
+    read = {"tool": "list", "arguments": {}, "items": "texts", "find": "body", "most": 2}
+    undo = {"tool": "drop", "arguments": {"body": "{body}"}}
+    tables = {
+        "save": {"text": "body", "read": read, "undo": undo},
+        "drop": {"op": "remove", "read": {**read, "where": {"body": "{body}"}}},
+    }
+    writes = {
+        tool: CallWrite.model_validate({"kind": "call", "place": "t/{#body}", **table})
+        for tool, table in tables.items()
+    }
+    writer = CallWriter(shelf, writes, dict.fromkeys(writes, (schema, None)))
+
+    async def run() -> None:
+        (sent,) = (await writer.plan("save", {"body": TEXT})).writes
+        what = sent.place, sent.content, sent.data
+        await writer.apply(DeliveryOp.PUT, *what)
+        shelf.texts += after
+        if removed:
+            assert len((await writer.plan("drop", {"body": TEXT})).writes) == 1
+            await writer.apply(DeliveryOp.REMOVE, *what)
+            await writer.apply(DeliveryOp.REMOVE, *what)  # comes again
+            return
+        for refused in (writer.plan("drop", {"body": TEXT}), writer.apply(DeliveryOp.REMOVE, *what)):
+            with pytest.raises(NotAllShown, match="by hand"):
+                await refused
+        await writer.apply(
+            DeliveryOp.PUT, sent.place, sent.content + " Now.", sent.data
+        )  # others are written
+
+    asyncio.run(run())
+    assert (TEXT in shelf.texts) is not removed
 
 
 @pytest.mark.parametrize("body", [{}, {"body": None}])

@@ -88,15 +88,6 @@ def test_an_error_told_as_an_ordinary_answer_does_not_say_that_there_is_nothing(
     assert found(ServerAnswer("", {"memory": None}), {"find": "memory.content"}, {}) is False
 
 
-def test_a_full_list_does_not_show_that_something_is_not_there() -> None:
-    read = {"items": "memories", "find": "content", "most": 2}
-    answer = ServerAnswer("", {"memories": [{"content": "one"}, {"content": "two"}]})
-    assert found(answer, {**read, "where": {"content": "two"}}, {}) is False  # another one is there
-    with pytest.raises(ServerDeclined, match="one of the others"):
-        found(answer, {**read, "where": {"content": "three"}}, {})
-    assert found(answer, {**read, "most": 3, "where": {"content": "three"}}, {}) is False
-
-
 def test_a_name_that_a_server_may_read_as_another_is_found_where_it_is_a_place() -> None:
     given = {"entities": [{"name": "quay "}], "path": "a\u200bb", "text": " a text \n"}
     assert unclear_name("e/{entities.0.name}", given) == "quay "

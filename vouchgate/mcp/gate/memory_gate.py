@@ -45,6 +45,7 @@ from vouchgate.mcp.gate.replies import (
 )
 from vouchgate.mcp.gate.writes import (
     CallRefused,
+    NotAllShown,
     Plan,
     Server,
     ServerAnswer,
@@ -161,7 +162,8 @@ class MemoryGate:
             answer = await writer.apply(*what, replacing=await self._replaces(tool, delivery))
         except (ServerFailed, DeadLetter) as error:
             kept.keep(kept.failures, memory_id, str(error))
-            if isinstance(error, ServerDeclined) and delivery.attempts >= _TRIES - 1:
+            declined = isinstance(error, ServerDeclined) and delivery.attempts >= _TRIES - 1
+            if declined or isinstance(error, NotAllShown):
                 raise DeadLetter(str(error)) from None
             raise
         kept.keep(kept.applied, memory_id, None)

@@ -13,7 +13,7 @@ from pydantic import JsonValue
 
 from vouchgate.adapters.rendering import render_value
 from vouchgate.mcp.gate.config import ReadBack
-from vouchgate.mcp.gate.writes import MAX_PLACE, ServerAnswer, ServerDeclined, digest, texts_in
+from vouchgate.mcp.gate.writes import MAX_PLACE, NotAllShown, ServerAnswer, ServerDeclined, digest, texts_in
 
 _NAMED = re.compile(r"\{(#?@?)([\w.]+)\}")
 _PATH = re.compile(r"\{[\w.]+\}/")  # begins with a part that may be left out
@@ -128,12 +128,7 @@ def texts_found(read: ReadBack, arguments: Arguments, asked: Arguments, answer: 
         if read.items is not None:
             items = value_at_path(part, read.items)
             if isinstance(items, list):
-                found = [one for item in items if (one := _item(item, read, arguments)) is not None]
-                if read.most is not None and len(items) >= read.most and not found:
-                    raise ServerDeclined(
-                        f"{read.tool} shows {read.most} things, and it may be one of the others."
-                    )
-                return found
+                return [one for item in items if (one := _item(item, read, arguments)) is not None]
             continue
         known, text = _field(part, read.find)
         if isinstance(text, str):
@@ -188,6 +183,24 @@ def pick(found: list[Found], wanted: object) -> Found | None:
     return (
         next(exact, None) or next(whole, None) or next((one for one in found if has(one.text, wanted)), None)
     )
+
+
+def choose(
+    read: ReadBack, answer: ServerAnswer, wanted: object, found: list[Found], *, surely: bool
+) -> Found | None:
+    """Of the texts in an answer the one that has what is wanted; None when there is none. `surely` raises
+    NotAllShown where the list is full, and may go on behind what is shown."""
+    if read.items is None:
+        return next(iter(found), None)
+    one = pick(found, wanted)
+    if surely and one is None and read.most is not None:
+        for part in structured_parts(answer):
+            items = value_at_path(part, read.items)
+            if isinstance(items, list) and len(items) >= read.most:
+                raise NotAllShown(
+                    f"{read.tool} shows {read.most} things at most, and it may be another: look at it by hand."
+                )
+    return one
 
 
 def has(text: str, wanted: object) -> bool:
