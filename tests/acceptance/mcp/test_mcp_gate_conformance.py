@@ -69,6 +69,43 @@ async def conform(site: Site, store: Store, programs: Path, folder: Path) -> Non
         await downstream.transport.disconnect()  # type: ignore[no-untyped-call]  # of fastmcp
 
 
+def test_a_call_that_is_cancelled_while_the_gate_answers_holds_nothing_up(site: Site, tmp_path: Path) -> None:
+    asyncio.run(
+        cancelled(site, next(store for store in STORES if store.preset == "knowledge-graph"), tmp_path)
+    )
+
+
+async def cancelled(site: Site, store: Store, folder: Path) -> None:
+    """What the gate leased to a call that nobody waits for is written all the same, and what comes next."""
+    downstream = Downstream(store.start(folder, folder), Relay(), Pins(folder / "pins.json", lambda _: None))
+    owner = site.owner()
+    token = site.token(Role.AGENT, owner, sources=ALL_SOURCES)[1]
+    config = load(store.preset, None).model_copy(update={"source": Source.USER})
+    try:
+        downstream.pins.pin_first(await downstream.all_tools())
+        await downstream.tools()
+        async with AsyncClient(site.running.url, token) as client:
+            gate = MemoryGate(client, downstream, config, downstream.client.schemas, Owner(client, owner))
+            call = asyncio.create_task(gate.write(*store.write("weir", "The weir has 7 gates of oak")))
+
+            async def cancel(response: httpx.Response) -> None:
+                if response.request.url.path == "/v1/claims":
+                    call.cancel()
+
+            client._http.event_hooks = {"response": [cancel]}
+            await asyncio.wait([call])
+            assert call.cancelled()
+            client._http.event_hooks = {"response": []}
+            await gate.wait_for_writes(60)
+            answer = result_of(await gate.write(*store.write("lock", "The lock closes at midnight")))
+            assert [each["state"] for each in (answer.meta or {})["vouchgate/verdicts"]] == ["written"], (
+                answer
+            )
+            assert "7 gates of oak" in (await downstream.call(*store.look("weir"))).text
+    finally:
+        await downstream.transport.disconnect()  # type: ignore[no-untyped-call]  # of fastmcp
+
+
 async def tried(store: Store, downstream: Downstream, tools: Mapping[str, Tool]) -> None:
     """`mcp-gate init` finds the preset, and leaves no probe where it could not remove it."""
     asked = list[str]()
