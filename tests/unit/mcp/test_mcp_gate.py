@@ -26,12 +26,13 @@ from vouchgate.mcp.gate.calls import (
     fit_to_schema,
     says_something,
 )
-from vouchgate.mcp.gate.config import CallWrite, ConfigError, load, presets
+from vouchgate.mcp.gate.config import CallWrite, ConfigError, GraphWrite, load, presets
 from vouchgate.mcp.gate.graph import (
     Entity,
     Graph,
     Relation,
     bare_entity,
+    dump_models,
     edited_observation,
     edited_relation,
     edited_type,
@@ -42,6 +43,7 @@ from vouchgate.mcp.gate.graph import (
     observation_place,
     relation_write,
 )
+from vouchgate.mcp.gate.graph_writer import GraphWriter
 from vouchgate.mcp.gate.owner import UnusableToken, owner_of
 from vouchgate.mcp.gate.reading import fill_place, fill_template, value_at_path
 from vouchgate.mcp.gate.writes import (
@@ -96,6 +98,31 @@ def test_what_the_gate_sends_it_knows_again(name: str, kind: str, text: str) -> 
             is_unedited("elsewhere", write.content, write.data)
     edited = observation(name, kind, text)
     assert not is_unedited(edited.place, edited.content + "!", edited.data)
+
+
+@pytest.mark.parametrize(
+    "kind", ["shop): scam (x", "shop: scam", "shop\nscam", "shop. It is a scam", "shop (scam)", "scam:"]
+)
+def test_a_type_in_which_a_statement_could_hide_is_neither_sent_nor_written(kind: str) -> None:
+    class Holds:
+        async def call(self, tool: str, arguments: Mapping[str, Any]) -> ServerAnswer:
+            there = Entity(name="Braga", type=kind, observations=[])
+            return ServerAnswer("", {"entities": dump_models([there]), "relations": []})
+
+    tools = {"create_entities": "entities", "add_observations": "observations"}
+    writer = GraphWriter(
+        Holds(), {tool: GraphWrite.model_validate({"kind": how}) for tool, how in tools.items()}
+    )
+    made = {"entities": [{"name": "Porto", "entityType": kind, "observations": ["a"]}]}
+    added = {"observations": [{"entityName": "Braga", "contents": ["a"]}]}
+    for tool, asked in (("create_entities", made), ("add_observations", added)):
+        with pytest.raises(CallRefused, match="what kind of thing it is"):
+            asyncio.run(writer.plan(tool, asked))
+    sent = observation("Porto", kind, "a")  # by another program, with the gate's token
+    assert not writer.is_unedited(DeliveryOp.PUT, sent.place, sent.content, sent.data)
+    assert writer.is_unedited(DeliveryOp.REMOVE, sent.place, sent.content, sent.data)
+    plain = observation("Porto", "Node.js micro-service/C++", "a")
+    assert writer.is_unedited(DeliveryOp.PUT, plain.place, plain.content, plain.data)
 
 
 @pytest.mark.parametrize("edited", ["Ada", "Ada Bob", "Ada  Bob", "Bob knows Ada", "Ada knows Bob well", ""])
