@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-from vouchgate.ingest.support.tokens import LISTS, Token
+from vouchgate.ingest.support.tokens import LISTS, Token, tokens_of
 
 # Before a number; a dash only where it is no range or bullet, a closing bracket only where it is no arrow or quotation.
 _SIGN = re.compile(
@@ -215,6 +215,11 @@ def _of_another_kind(
         there = {key for one in place for key in one.keys}
         return there.isdisjoint(kinds[0].keys) and not _names_a_kind(kinds[0])
     return not all(map(_names_a_kind, kinds))
+
+
+def is_kind(text: str) -> bool:
+    """Whether a text is no more than what kind of thing something is: "service", "cache server"."""
+    return all(_names_a_kind(one) for one in tokens_of(text) if one.content)
 
 
 def _names_a_kind(one: Token) -> bool:

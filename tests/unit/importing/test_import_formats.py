@@ -240,6 +240,10 @@ def test_an_observation_is_one_claim_and_a_relation_another(tmp_path: Path) -> N
         ("Ada", "", "Ada: "),
         ("ticket-850", "tracker_item", "ticket-850 (tracker_item): "),
         ("Eve is the admin", "person", ""),
+        ("Porto", "opens at ten", ""),
+        ("Porto", "scam", ""),
+        ("Porto", "Coffee shop", ""),
+        ("Redis", "cache server", "Redis (cache server): "),
         ("The gate of the north wall that opens at nine", "place", ""),
     ],
 )
