@@ -134,6 +134,7 @@ class Lists:
     often: frozenset[str]  # behind "once": it counts
     ranks: frozenset[str]
     verdicts: frozenset[str]  # before a colon they judge what stands behind it
+    kinds: frozenset[str]  # keys of what things are called by that have a name
     relating: Mapping[str, frozenset[str]]
     relations: frozenset[str]  # small words that say how two others stand to each other
     universals: Mapping[str, str]  # each to the first of those that say the same
@@ -230,6 +231,7 @@ def _load() -> Lists:
         negations=frozenset(raw["negations"]),
         limits=frozenset(raw["limits"]),
         verdicts=frozenset(raw["verdicts"]),
+        kinds=frozenset(map(term_key, raw["kinds"])),
         plain_denials=frozenset(raw["plain_denials"]),
         modals=frozenset(raw["modals"]),
         possible=frozenset(raw["possible"]),

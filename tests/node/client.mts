@@ -219,7 +219,7 @@ test("an odd answer is nobody's yes", async () => {
     replying(302, "", { Location: "http://127.0.0.1:1/" }), replying(201, "<html>", { "Content-Type": "text/html" }), replying(201, "{"), replying(201, []), replying(201, {}),
     replying(202, verdict), replying(201, { ...verdict, approved: false }), replying(201, { ...verdict, outcome: "kept" }),
     replying(201, verdict, { "Content-Encoding": "gzip" }), (response: ServerResponse) => void response.writeHead(201, { "Content-Type": "application/json" }).end(Buffer.from([0x22, 0xff, 0x22])),
-    replying(201, { ...verdict, memory_id: null }), replying(201, { ...verdict, decision_id: null }), replying(500, "no", { "Content-Type": "text/plain" }),
+    replying(201, { ...verdict, memory_id: null }), replying(202, { ...verdict, outcome: "queued", approved: false, held: false, memory_id: null }), replying(201, { ...verdict, decision_id: null }), replying(500, "no", { "Content-Type": "text/plain" }),
   ];
   for (const [number, answer] of odd.entries()) {
     await answering([answer], async (there, asked) => {

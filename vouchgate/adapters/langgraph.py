@@ -17,7 +17,7 @@ from vouchgate import extras
 
 try:
     from langchain_core.tools import ToolException
-    from langgraph.store.base import BaseStore, Op, Result
+    from langgraph.store.base import BaseStore, Op, PutOp, Result
     from langgraph.store.base.batch import AsyncBatchedBaseStore
 except ImportError as missing:
     raise ImportError(extras.sentence("GatedStore", "langgraph"), name=missing.name) from missing
@@ -111,6 +111,7 @@ class GatedStore(BaseStore):
         # Whoever comes while another delivers waits, and then finds its own write done.
         self._lock = threading.Lock()
         self._alock = asyncio.Lock()  # of one loop, as the aclient is
+        self._under_way = set[asyncio.Task[list[Result]]]()
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
         """Runs the reads, then has the gate judge the puts and deletes, and writes what may be written."""
@@ -132,9 +133,25 @@ class GatedStore(BaseStore):
                     time.sleep(step.seconds)
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        """As `batch`, without blocking the loop."""
+        """As `batch`, without blocking the loop. What writes goes on by itself when it is cancelled: what the gate
+        hands over with its answer would wait for a minute, and all of that owner's that comes after it."""
+        self._async()
+        given = list(ops)
+        if not any(isinstance(op, PutOp) for op in given):
+            return await self._abatch(given)
+        task = asyncio.create_task(self._abatch(given))
+        self._under_way.add(task)
+        task.add_done_callback(self._ended)
+        return await asyncio.shield(task)
+
+    def _ended(self, task: asyncio.Task[list[Result]]) -> None:
+        self._under_way.discard(task)
+        if not task.cancelled():
+            task.exception()  # whoever asked may have gone; then nobody else looks at it
+
+    async def _abatch(self, ops: list[Op]) -> list[Result]:
         client = self._async()
-        steps = batch(list(ops), self._terms, self._ungated)
+        steps = batch(ops, self._terms, self._ungated)
         while True:
             try:
                 step = next(steps)

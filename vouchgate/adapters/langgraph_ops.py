@@ -16,7 +16,15 @@ from typing import Any, Literal
 from langgraph.store.base import GetOp, Item, PutOp, Result, validate_op_namespace
 from pydantic import JsonValue
 
-from vouchgate.adapters.rendering import Unrenderable, Unrestorable, labels_of, place_of, render, restore
+from vouchgate.adapters.rendering import (
+    Unrenderable,
+    Unrestorable,
+    labels_of,
+    place_of,
+    render,
+    restore,
+    without_kind,
+)
 from vouchgate.client import DeadLetter, Delivery, next_step
 from vouchgate.client.calls import ClaimOptions
 from vouchgate.ingest.claims.decision import ValidationResult
@@ -83,19 +91,17 @@ class WriteAnswer:
 def build_write(op: PutOp, terms: Terms) -> Write:
     """The claim that a put makes. Raises Unrenderable (a ValueError) for what the gate could not judge or keep."""
     assert op.value is not None  # noqa: S101  (a delete is `build_removal`'s)
-    # Of langmem's manager: the name of a schema is no statement, and is rendered as the name of what it holds.
-    kind, held = op.value.get("kind"), op.value.get("content")
-    named = len(op.value) == 2 and isinstance(kind, str) and kind != "" and isinstance(held, Mapping)
-    done = render(_labels(op), {str(kind): held} if named else op.value)
+    named = without_kind(op.value)
+    done = render(_labels(op), op.value if named is None else named)
     data: dict[str, JsonValue] = {
         "path": None if done.path is None else list(done.path),
-        **({"kind": True} if named else {}),
+        **({} if named is None else {"kind": True}),
         "index": list(op.index) if isinstance(op.index, list | tuple) else op.index,
         "ttl": op.ttl,
     }
     _check_data(data)
     options = _options(op, terms, "put", data)
-    value = {"kind": kind, "content": done.value[str(kind)]} if named else done.value
+    value = done.value if named is None else _with_kind(done.value)
     return Write(op.namespace, op.key, terms.owner(op.namespace), done.text, options, value)
 
 
@@ -139,10 +145,12 @@ def _restored(place: str, data: Mapping[str, JsonValue], text: str) -> dict[str,
     if path is not None and not isinstance(path, list):
         raise Unrestorable("Its path is none.")
     value = restore(place, path, text)
-    if data.get("kind") is True:
-        ((kind, content),) = value.items()
-        value = {"kind": kind, "content": content}
-    return value
+    return _with_kind(value) if data.get("kind") is True else value
+
+
+def _with_kind(value: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    ((kind, content),) = value.items()
+    return {"kind": kind, "content": content}
 
 
 def as_masked(write: Write, verdict: ValidationResult) -> Write:

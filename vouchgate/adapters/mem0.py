@@ -10,6 +10,7 @@ import logging
 import threading
 import uuid
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
 
@@ -22,9 +23,10 @@ except ImportError as error:
 
 from vouchgate.adapters import mem0_forms as forms
 from vouchgate.adapters.mem0_extraction import extract
-from vouchgate.client import Client, DeadLetter, Delivered, Delivery
+from vouchgate.client import Client, DeadLetter, Delivered, Delivery, VouchgateError
 from vouchgate.ingest.claims.decision import ValidationResult
 from vouchgate.ingest.claims.delivery import DeliveryOp
+from vouchgate.ingest.rules import Rule
 
 SINK = "mem0"
 # Removals that one delete_all may ask for: as many as an owner's queue holds.
@@ -102,18 +104,24 @@ class GatedMemory:
             extract(self._memory, messages, scope.ids(), prompt) if infer else forms.memory_texts(messages)
         )
         asked: list[tuple[str, str, ValidationResult]] = []
-        for piece in pieces:
-            place = forms.new_place(uuid.uuid4().hex)
-            result = self._client.save(
-                forms.render(piece, kept, scope),
-                memory_type=memory_type or self._memory_type,
-                source=source or self._source,
-                user_id=owner,
-                citations=citations,
-                validity_horizon=forms.horizon(expires["expiration_date"]) if expires else None,
-                delivery=_delivery(place, forms.delivery_data(piece, kept, scope, expires)),
-            )
-            asked.append((place, piece.text, result))
+        try:
+            for piece in pieces:
+                place = forms.new_place(uuid.uuid4().hex)
+                result = self._client.save(
+                    forms.render(piece, kept, scope),
+                    memory_type=memory_type or self._memory_type,
+                    source=source or self._source,
+                    user_id=owner,
+                    citations=citations,
+                    validity_horizon=forms.horizon(expires["expiration_date"]) if expires else None,
+                    delivery=_delivery(place, forms.delivery_data(piece, kept, scope, expires)),
+                )
+                asked.append((place, piece.text, result))
+        except VouchgateError:
+            if any(_may_be_due(one) for _, _, one in asked):
+                with suppress(VouchgateError):  # that it could not be asked is told already
+                    self._deliver(owner)
+            raise
         return self._answer(owner, asked, scope)
 
     def update(
@@ -256,10 +264,10 @@ class GatedMemory:
     def _answer(
         self, owner: str, asked: Sequence[tuple[str, str, ValidationResult]], scope: forms.Scope
     ) -> dict[str, Any]:
-        """Delivers when something was stored, and tells what came of each claim."""
+        """Delivers when something was stored, now or before, and tells what came of each claim."""
         rows: dict[str, Any] = {}
         stored = [place for place, _, result in asked if result.passed]
-        if stored:
+        if any(_may_be_due(result) for _, _, result in asked):
             _, rows = self._deliver(owner)
             for place in set(stored) - set(rows):  # another process was the one to write it, or nobody yet
                 if (row := self._find(place, scope.ids(), None)) is not None:
@@ -365,6 +373,11 @@ def _delivery(
     place: str, data: Mapping[str, Any], op: DeliveryOp = DeliveryOp.PUT, *, replaces: bool = False
 ) -> dict[str, Any]:
     return {"sink": SINK, "place": place, "op": op.value, "data": dict(data), "replaces": replaces}
+
+
+def _may_be_due(result: ValidationResult) -> bool:
+    """Whether something may be on its way to mem0: what a repeat repeats may not have been written yet."""
+    return result.passed or result.rule == Rule.DUPLICATE
 
 
 def _result(row: Any, event: str) -> dict[str, Any]:

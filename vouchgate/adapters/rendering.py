@@ -131,6 +131,14 @@ def render(labels: Sequence[str], value: Mapping[str, object]) -> Rendering:
     return Rendering(text, place, lone, clean)
 
 
+def without_kind(value: Mapping[str, object]) -> Mapping[str, object] | None:
+    """What langmem's manager saves, as the gate is shown it; None for any other value. The name of a schema is no
+    statement, and is rendered as the name of what it holds."""
+    kind, held = value.get("kind"), value.get("content")
+    named = len(value) == 2 and isinstance(kind, str) and kind != "" and isinstance(held, Mapping)
+    return {str(kind): held} if named else None
+
+
 def restore(place: str, path: Sequence[object] | None, text: str) -> dict[str, JsonValue]:
     """The value that `text` gives at a place. Raises Unrestorable.
 

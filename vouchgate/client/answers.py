@@ -70,11 +70,11 @@ def require_agreement(found: ValidationResult, status: int) -> ValidationResult:
 
 
 def require_ids(found: ValidationResult, status: int) -> ValidationResult:
-    """The verdict, if it has the id of its decision, and what is stored that of its memory. Raises OddAnswer."""
+    """The verdict, if it has the id of its decision, and what went through that of its memory. Raises OddAnswer."""
     if found.decision_id is None:
         raise OddAnswer("The verdict names no decision, as if the claim had only been checked", status)
-    if found.outcome is Outcome.STORED and found.memory_id is None:
-        raise OddAnswer("The verdict says stored, and names no memory", status)
+    if found.passed and found.memory_id is None:
+        raise OddAnswer("The verdict says that it went through, and names no memory", status)
     return found
 
 

@@ -6,7 +6,7 @@ import json
 import os
 import re
 import sqlite3
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import closing
 from enum import StrEnum
 from io import BufferedReader, FileIO
@@ -14,7 +14,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
-from vouchgate.adapters.rendering import Unrenderable, render
+from vouchgate.adapters.rendering import Unrenderable, render, without_kind
 from vouchgate.documents.files import ENDINGS
 from vouchgate.importing.csv_rows import csv_rows
 from vouchgate.importing.documents import document_rows, folder_rows, is_report, name_in, split_reports
@@ -31,6 +31,7 @@ _SQLITE = b"SQLite format 3\x00"
 _BOM = b"\xef\xbb\xbf"
 _LIST = re.compile(rb"\[|\{[ \t\r]*\n")  # or an object over several lines, as a line of JSON lines is not
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
+_LISTS, _TOLD = 9, 60  # lists that were passed over, and characters of a name, that are told
 _TRIED = 20  # rows at the beginning of which one has to be a memory
 
 
@@ -50,13 +51,20 @@ class RowFile:
     """The rows of a file or folder, in its order, to be gone through once; a context manager that closes it."""
 
     def __init__(
-        self, path: str, form: Format | None = None, root: Path | None = None, fields: Fields = KNOWN
+        self,
+        path: str,
+        form: Format | None = None,
+        root: Path | None = None,
+        fields: Fields = KNOWN,
+        *,
+        tell: Callable[[str], None] = lambda _: None,
     ) -> None:
         """Opens the file, `-` being standard input, and recognises its format unless it is said. A document's links to
         files are files of the repository whose top is `root`; `fields` says under which names its rows have what.
-        Raises Unreadable."""
+        `tell` is called at the end with what of it was passed over. Raises Unreadable."""
         self._path = path
         self._fields = fields
+        self._tell = tell
         self._begun: Iterator[ImportRow | BadRow] | None = None
         self._root = root
         self.size: int | None = None  # bytes in all, where that is known
@@ -129,7 +137,15 @@ class RowFile:
             case Format.GRAPH:
                 yield from graph_rows(read_lines(self._stream))
             case Format.MEM0:
-                yield from item_rows(items(self._stream, self._fields.list), self._root, self._fields)
+                left = list[str]()
+                found = items(self._stream, self._fields.list, left)
+                yield from item_rows(found, self._root, self._fields)
+                if left:
+                    names = ", ".join(" ".join(each.split())[:_TOLD] for each in left[:_LISTS])
+                    self._tell(
+                        f"Passed over, as no memories are known under these names: the lists {names}. "
+                        'list = "NAME" in a file for --map has one of them read'
+                    )
             case Format.CSV:
                 yield from csv_rows(self._stream, self._fields)
             case Format.LANGGRAPH:
@@ -230,7 +246,8 @@ def _of_store(place: str, prefix: str, key: str, value: Any, at: Any) -> ImportR
         return BadRow(place, "its value is no JSON object")
     try:
         # The text that the gated store would send (`vouchgate.adapters.langgraph`), so that both are one claim.
-        content = render([label for label in (*prefix.split("."), key) if label], decoded).text
+        labels = [label for label in (*prefix.split("."), key) if label]
+        content = render(labels, without_kind(decoded) or decoded).text
     except Unrenderable:
         return BadRow(place, "its value cannot be told as the text of a claim, or has too much of it")
     metadata = {"namespace": prefix, "key": key}

@@ -54,9 +54,10 @@ class _Broken(Unreadable):
         self.start = start
 
 
-def items(stream: BinaryIO, name: str | None = None) -> Iterator[Any]:
+def items(stream: BinaryIO, name: str | None = None, left: list[str] | None = None) -> Iterator[Any]:
     """Each item of the list that the file is, or of those that the object that it is has under LIST_NAMES, or under
     `name`; a BadItem where one is broken. Behind it the reading goes on at the next place that begins as items do.
+    `left` gets the names of lists that have items and were passed over.
 
     Raises NotAList, perhaps after some items.
     """
@@ -68,17 +69,33 @@ def items(stream: BinaryIO, name: str | None = None) -> Iterator[Any]:
         return
     if not text.at("{"):
         raise NotAList("it is neither a JSON list nor a JSON object")
+    yield from _items_in_object(text, name, [] if left is None else left)
+    if not text.ended:
+        text.expect("}")
+        if not text.is_end(wrapped=False):
+            raise NotAList(
+                f"more stands behind the end of the object, at character {text.place:,}; give each object a file"
+            )
+
+
+def _items_in_object(text: _Text, name: str | None, left: list[str]) -> Iterator[Any]:
+    """Those of its lists, up to its end or to what is no part of it."""
     text.expect("{")
-    read, left = list[str](), list[str]()
+    read = list[str]()
     while not text.at("}"):
         key = str(text.value())
         text.expect(":")
-        wanted = key == name if name else key in LIST_NAMES or (key == RELATIONS and "entities" in read)
         if not text.at("["):
             text.value()
+        elif key == name if name else key in LIST_NAMES or (key == RELATIONS and "entities" in read):
+            read.append(key)
+            yield from text.items(wrapped=True)
         else:
-            (read if wanted else left).append(key)
-            yield from (each for each in text.items(wrapped=True) if wanted or isinstance(each, BadItem))
+            for each in text.items(wrapped=True):
+                if isinstance(each, BadItem):
+                    yield each
+                elif key not in left:
+                    left.append(key)
         if text.ended or not text.at(","):
             break
         text.expect(",")

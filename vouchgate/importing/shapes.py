@@ -11,6 +11,7 @@ from typing import Any
 from vouchgate.importing.documents import document_rows
 from vouchgate.importing.lines import BadLine, Line
 from vouchgate.importing.rows import KNOWN, BadRow, Fields, ImportRow, about, parse_row
+from vouchgate.ingest.support.clauses.signs import is_kind
 
 _ORIGIN_CHARACTERS = 80
 
@@ -59,6 +60,8 @@ def of_graph(fields: Mapping[str, Any], place: str, seen: Counter[str]) -> list[
             if isinstance(row, ImportRow):
                 metadata = {**row.metadata, "entity": name}
                 row = about(subject, replace(row, metadata=metadata, origin=_cut(name)))
+                if isinstance(of, str) and not is_kind(of):  # it says more of it, and a source has to say it
+                    row = replace(row, context=0)
             found.append(row)
         return found
     ends = [fields.get(end) for end in ("from", "relationType", "to")]

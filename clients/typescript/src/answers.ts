@@ -1,6 +1,7 @@
 /** From an HTTP answer to a typed result or an error. */
 
 import { ApiError, Halted, OddAnswer, QueueFull, Unreachable, type VouchgateError } from "./errors.js";
+import { passed } from "./claims.js";
 import type { ValidationResult } from "./generated/api.js";
 
 /** An HTTP answer, read to its end. */
@@ -103,11 +104,11 @@ function require_agreement(found: ValidationResult, status: number): ValidationR
   return found;
 }
 
-/** The verdict, if it agrees, has the id of its decision, and what is stored that of its memory. Throws OddAnswer. */
+/** The verdict, if it agrees, has the id of its decision, and what went through that of its memory. Throws OddAnswer. */
 export function kept(found: ValidationResult, status: number): ValidationResult {
   require_agreement(found, status);
   if (!found.decision_id) throw new OddAnswer("The verdict names no decision, as if the claim had only been checked", status);
-  if (found.outcome === "stored" && !found.memory_id) throw new OddAnswer("The verdict says stored, and names no memory", status);
+  if (passed(found) && !found.memory_id) throw new OddAnswer("The verdict says that it went through, and names no memory", status);
   return found;
 }
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-from vouchgate.ingest.support.tokens import LISTS, Token
+from vouchgate.ingest.support.tokens import LISTS, Token, tokens_of
 
 # Before a number; a dash only where it is no range or bullet, a closing bracket only where it is no arrow or quotation.
 _SIGN = re.compile(
@@ -75,6 +75,7 @@ _SHORT = 4  # letters; a longer word in "-ed" tells what was done, "seed" does n
 _COLON = re.compile(r"(?<!:):\s|：")
 # Around a single word, before a statement or behind it: "[rejected] …", "False, …", "… (false)".
 _BEHIND_ONE, _BEFORE_ONE = re.compile(r"[\])}:;,|=!>–—-]"), re.compile(r"[(\[{–—-]\s?\Z")
+_KIND = re.compile(r"[^\n(:：]{1,200}\(([^\n:：]{1,400})\)\s?[:：]")
 _UNTICKED = re.compile(r"\W*\[ ?\]\s|\W*[☐✗✘❌🚫]")
 _FALSELY = frozenset(
     {"falsely", "wrongly", "incorrectly", "mistakenly", "allegedly", "supposedly", "reportedly", "pretend"}
@@ -177,6 +178,8 @@ def labelled(text: str, words: Sequence[Token], place: Sequence[Token], missing:
     """Whether what stands before a colon judges what stands behind it, or tells what was done, in a word that the
     source lacks: "Rejected: …", "Passwords leaked: …". What only names a thing ("pool (service): …") does neither. One
     word that judges may stand in brackets, too, or behind the statement."""
+    if _of_another_kind(text, words, place, missing):
+        return True
     there = {one.low for one in place}
     judging = [one.low in LISTS.verdicts and one.low not in there for one in words]
     for at, (token, after) in enumerate(pairwise(words[: _LABEL + 1])):
@@ -193,6 +196,34 @@ def labelled(text: str, words: Sequence[Token], place: Sequence[Token], missing:
             return denied or done or any(judging[: at + 1])
     last = words[-1] if len(words) > 1 and judging[-1] else None
     return last is not None and _BEFORE_ONE.search(text[: last.start][-3:]) is not None
+
+
+def _of_another_kind(
+    text: str, words: Sequence[Token], place: Sequence[Token], missing: Sequence[Token]
+) -> bool:
+    """Whether what stands in brackets behind a name before a colon may say more of it than what kind of thing it is:
+    "Porto (scam): …", "Porto (opens at ten): …". Of other words than kinds one alone may stand there, of the place;
+    and in the name none that the place lacks and that is no name by itself: "Porto scam (shop): …"."""
+    found = _KIND.match(text, words[0].start) if words else None
+    if found is None:
+        return False
+    named = (one for one in missing if one.start < found.start(1) and one.low == one.shown)
+    if not all(map(_names_a_kind, named)):
+        return True
+    kinds = [one for one in words if found.start(1) <= one.start < found.end(1) and one.content]
+    if len(kinds) == 1:
+        there = {key for one in place for key in one.keys}
+        return there.isdisjoint(kinds[0].keys) and not _names_a_kind(kinds[0])
+    return not all(map(_names_a_kind, kinds))
+
+
+def is_kind(text: str) -> bool:
+    """Whether a text is no more than what kind of thing something is: "service", "cache server"."""
+    return all(_names_a_kind(one) for one in tokens_of(text) if one.content)
+
+
+def _names_a_kind(one: Token) -> bool:
+    return not LISTS.kinds.isdisjoint(one.keys) or (bool(one.parts) and LISTS.kinds.issuperset(one.parts))
 
 
 def unticked(statement: str) -> bool:

@@ -163,7 +163,7 @@ def test_who_sends_deliveries_past_the_gate_gets_nothing_written_that_was_not_ch
     relation = {"tool": "create_relations", "from": unseen, "type": "feeds", "to": "Search"}
     send(json.dumps(["relation", unseen, "feeds", "Search"]), vouched(), **relation)
     # The same observation under another place, from which it could be taken away again.
-    send("2", f"{name} (pg): {kept}", tool="add_observations", name=name, type="pg")
+    send("2", f"{name} (database): {kept}", tool="add_observations", name=name, type="database")
     send("3", vouched(), tool="reboot")
     # The owner is asked for something else than what is to go.
     gone = {"tool": "delete_observations", "name": name, "digest": json.loads(place)[2]}

@@ -63,7 +63,45 @@ async def conform(site: Site, store: Store, programs: Path, folder: Path) -> Non
             for way in ("none", "is slow", *LIES):
                 lying = Lying(turns, tools, writes, way)
                 group.create_task(one(site, store, downstream.client.schemas, lying))
+            group.create_task(taken_away(site, store, downstream.client.schemas, turns))
         await tried(store, downstream, tools)
+    finally:
+        await downstream.transport.disconnect()  # type: ignore[no-untyped-call]  # of fastmcp
+
+
+def test_a_call_that_is_cancelled_while_the_gate_answers_holds_nothing_up(site: Site, tmp_path: Path) -> None:
+    asyncio.run(
+        cancelled(site, next(store for store in STORES if store.preset == "knowledge-graph"), tmp_path)
+    )
+
+
+async def cancelled(site: Site, store: Store, folder: Path) -> None:
+    """What the gate leased to a call that nobody waits for is written all the same, and what comes next."""
+    downstream = Downstream(store.start(folder, folder), Relay(), Pins(folder / "pins.json", lambda _: None))
+    owner = site.owner()
+    token = site.token(Role.AGENT, owner, sources=ALL_SOURCES)[1]
+    config = load(store.preset, None).model_copy(update={"source": Source.USER})
+    try:
+        downstream.pins.pin_first(await downstream.all_tools())
+        await downstream.tools()
+        async with AsyncClient(site.running.url, token) as client:
+            gate = MemoryGate(client, downstream, config, downstream.client.schemas, Owner(client, owner))
+            call = asyncio.create_task(gate.write(*store.write("weir", "The weir has 7 gates of oak")))
+
+            async def cancel(response: httpx.Response) -> None:
+                if response.request.url.path == "/v1/claims":
+                    call.cancel()
+
+            client._http.event_hooks = {"response": [cancel]}
+            await asyncio.wait([call])
+            assert call.cancelled()
+            client._http.event_hooks = {"response": []}
+            await gate.wait_for_writes(60)
+            answer = result_of(await gate.write(*store.write("lock", "The lock closes at midnight")))
+            assert [each["state"] for each in (answer.meta or {})["vouchgate/verdicts"]] == ["written"], (
+                answer
+            )
+            assert "7 gates of oak" in (await downstream.call(*store.look("weir"))).text
     finally:
         await downstream.transport.disconnect()  # type: ignore[no-untyped-call]  # of fastmcp
 
@@ -133,3 +171,17 @@ async def one(site: Site, store: Store, schemas: Schemas, server: Lying) -> None
         else:
             assert removal["state"] == "dead", removal
             assert "by hand" in removal["last_error"], removal
+
+
+async def taken_away(site: Site, store: Store, schemas: Schemas, server: InTurn) -> None:
+    """What is written to the place of another text takes that away only where its owner was asked."""
+    owner = site.owner()
+    token = site.token(Role.AGENT, owner, sources=ALL_SOURCES)[1]
+    config = load(store.preset, None).model_copy(update={"source": Source.USER})
+    first, second = "The quay has 12 bollards of iron", "The pilot boards at the outer buoy"
+    async with AsyncClient(site.running.url, token) as client:
+        gate = MemoryGate(client, server, config, schemas, Owner(client, owner))
+        for name, text in (("quay", first), ("quay", second), ("quay ", second)):
+            await gate.write(*store.write(name, text))
+        tool, arguments = store.look("quay")
+        assert first in (await server.call(tool, arguments)).text

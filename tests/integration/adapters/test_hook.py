@@ -187,6 +187,8 @@ def test_every_call_that_cannot_be_decided_is_denied(desk: Desk, monkeypatch: py
             "no line says which",
         ),
         ("apply_patch", patch(" x", " *** Update File: a.md", "+y"), "may be one of the file"),
+        ("apply_patch", {"patch": patch("+x")["command"]}, "no patch where one is known"),
+        ("apply_patch", {"input": "*** Update File: CLAUDE.md\n@@\n+x"}, "no patch where one is known"),
         ("Edit", {**memory, "old_string": "absent", "new_string": "x"}, "does not stand in the file"),
         (
             "apply_patch",
@@ -204,6 +206,7 @@ def test_every_call_that_cannot_be_decided_is_denied(desk: Desk, monkeypatch: py
         ("Write", {"file_path": "src/main.py"}),
         ("mcp__disk__read_text_file", {"path": "CLAUDE.md"}),
         ("apply_patch", {"command": "*** Begin Patch\n*** Update File: a\n*** Move to: b\n*** End Patch"}),
+        ("apply_patch", {"patch": elsewhere}),
         ("Edit", {**memory, "old_string": "absent", "new_string": "x", "file_path": "src/main.py"}),
     ):
         assert desk.decide(tool, **given) == Answer(), tool

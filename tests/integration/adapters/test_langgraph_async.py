@@ -68,6 +68,28 @@ def until(done: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
+def test_a_put_that_is_cancelled_holds_nothing_up(site: Site, tmp_path: Path) -> None:
+    """As where another branch of a graph fails: what the gate had handed over is written, and so is what comes next."""
+
+    async def run() -> None:
+        async with sqlite_desk(site, tmp_path / "langgraph.db") as (desk, aclient):
+            store = desk.gated(aclient=aclient)
+            put = asyncio.create_task(store.aput(NAMESPACE, "one", {"content": STORED}))
+
+            async def cancel(response: httpx.Response) -> None:
+                if response.request.url.path == "/v1/claims":
+                    put.cancel()
+
+            aclient._http.event_hooks = {"response": [cancel]}
+            await asyncio.wait([put])
+            assert put.cancelled()
+            aclient._http.event_hooks = {"response": []}
+            await store.aput(NAMESPACE, "two", {"content": "The Braga shop sells by weight."})
+            assert set(await kept(desk)) == {"one", "two"}
+
+    asyncio.run(run())
+
+
 def test_the_whole_way_in_a_loop(site: Site, tmp_path: Path) -> None:
     file, made = tmp_path / "langgraph.db", list[str]()
 

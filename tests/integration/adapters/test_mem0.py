@@ -18,6 +18,7 @@ import pytest
 from tests.acceptance.site import Site, open_site
 from tests.running.service import ALL_SOURCES
 from vouchgate import Client
+from vouchgate.client import ApiError
 from vouchgate.ingest.claims.people import Role
 
 if TYPE_CHECKING:  # loading mem0 takes two seconds, which only the process that runs this file has to spend
@@ -222,6 +223,27 @@ def test_when_mem0_fails_the_memory_is_stored_and_written_later(desk: Desk) -> N
             break
         time.sleep(0.1)  # it is due again after a second
     assert desk.texts() == ["Lixus traded in gold"]
+
+
+def test_what_was_stored_before_a_text_that_cannot_be_sent_is_written(desk: Desk) -> None:
+    messages = [{"role": "user", "content": text} for text in ("Gades lies beyond the pillars", "x" * 9000)]
+    with pytest.raises(ApiError):
+        desk.add(messages, source="user")
+    assert desk.texts() == ["Gades lies beyond the pillars"]
+
+
+def test_a_repeat_writes_what_is_still_on_its_way(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    def die(_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as dying:
+        dying.setattr(desk.gated, "_deliver", die)
+        with pytest.raises(KeyboardInterrupt):
+            desk.add("Utica is older than Carthage", source="user")
+    assert desk.texts() == []
+    again = desk.add("Utica is older than Carthage", source="user")
+    assert only(again, "blocked")["rule"] == "duplicate"
+    assert desk.texts() == ["Utica is older than Carthage"]
 
 
 def test_threads_may_share_it_and_each_has_its_own_result(desk: Desk) -> None:

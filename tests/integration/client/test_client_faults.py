@@ -245,6 +245,7 @@ def test_what_does_not_pass_is_not_tried_again(
         (reply(STORED | {"approved": False}, 201), "contradicts"),
         (reply(QUEUED | {"approved": True}, 202), "contradicts"),
         (reply(STORED | {"memory_id": None}, 201), "names no memory"),
+        (reply(QUEUED | {"held": False, "memory_id": None}, 202), "names no memory"),
         (reply(STORED, 409), "does not go with"),
         (reply(STORED, 422), "does not go with"),
         (reply(QUEUED, 201), "does not go with"),

@@ -13,9 +13,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from langgraph.store.base import PutOp
 from langgraph.store.sqlite import SqliteStore
 from pydantic import ValidationError
 
+from vouchgate.adapters.langgraph_ops import Terms, build_write
 from vouchgate.importing.formats import Format, RowFile, detect_format
 from vouchgate.importing.json_items import NotAList, items
 from vouchgate.importing.rows import (
@@ -238,6 +240,10 @@ def test_an_observation_is_one_claim_and_a_relation_another(tmp_path: Path) -> N
         ("Ada", "", "Ada: "),
         ("ticket-850", "tracker_item", "ticket-850 (tracker_item): "),
         ("Eve is the admin", "person", ""),
+        ("Porto", "opens at ten", ""),
+        ("Porto", "scam", ""),
+        ("Porto", "Coffee shop", ""),
+        ("Redis", "cache server", "Redis (cache server): "),
         ("The gate of the north wall that opens at nine", "place", ""),
     ],
 )
@@ -335,11 +341,30 @@ def test_items_are_those_that_a_parser_of_the_whole_text_finds(
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{}", "[", '[{"a": "b', '{"a": {}', "[" * 100_000, '{"a": [1]}', "7", "[1] [2]", "{1: [2]}"]
+    "text",
+    [
+        *("", "{}", "[", '[{"a": "b', '{"a": {}', "[" * 100_000, '{"a": [1]}', "7", "[1] [2]", "{1: [2]}"),
+        '{"results": [1]}\n{"results": [2]}',
+        '{"results": [1]} "facts": [2]}',
+        '{"results": [1] "facts": [2]}',
+    ],
 )
 def test_what_is_no_list_is_told_whatever_it_is(text: str) -> None:
     with pytest.raises(NotAList):
         list(items(io.BytesIO(text.encode("latin-1"))))
+
+
+def test_lists_that_are_passed_over_are_told(tmp_path: Path) -> None:
+    path = tmp_path / "export.json"
+    path.write_text('{"nodes": [], "old": [{"memory": "b"}, {}], "results": [{"memory": "a"}], "more": [1]}')
+    told = list[str]()
+    with RowFile(str(path), tell=told.append) as rows:
+        assert [row.content for row in good(list(rows))] == ["a"]
+    assert len(told) == 1
+    assert "the lists old, more." in told[0]
+    path.write_text('{"nodes": [], "results": [{"memory": "a"}]}')
+    with RowFile(str(path), tell=told.append) as rows:
+        assert len(good(list(rows))) == len(told) == 1
 
 
 def test_a_large_list_is_not_held_whole() -> None:
@@ -379,6 +404,20 @@ def test_the_database_of_a_langgraph_store_is_read_and_not_written(tmp_path: Pat
     ]
     assert found[0].metadata == {"namespace": "users.ada", "key": "tea"}
     assert found[0].saved_at is not None
+
+
+def test_a_value_of_langmem_is_told_as_the_gated_store_tells_it(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    value = {"kind": "Memory", "content": {"content": "Tea is at four."}}
+    with SqliteStore.from_conn_string(str(path)) as store:
+        store.setup()
+        store.put(("users", "ada"), "tea", value)
+    with RowFile(str(path)) as rows:
+        (row,) = good(list(rows))
+    terms = Terms("langgraph", "fact", "ai_synthesis", None)
+    assert (
+        row.content == build_write(PutOp(("users", "ada"), "tea", value), terms).content == "Tea is at four."
+    )
 
 
 def test_a_store_that_is_in_use_is_read_with_what_was_written_last(tmp_path: Path) -> None:

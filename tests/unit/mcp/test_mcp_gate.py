@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +26,13 @@ from vouchgate.mcp.gate.calls import (
     fit_to_schema,
     says_something,
 )
-from vouchgate.mcp.gate.config import CallWrite, ConfigError, load, presets
+from vouchgate.mcp.gate.config import CallWrite, ConfigError, GraphWrite, load, presets
 from vouchgate.mcp.gate.graph import (
     Entity,
     Graph,
     Relation,
     bare_entity,
+    dump_models,
     edited_observation,
     edited_relation,
     edited_type,
@@ -41,11 +43,13 @@ from vouchgate.mcp.gate.graph import (
     observation_place,
     relation_write,
 )
+from vouchgate.mcp.gate.graph_writer import GraphWriter
 from vouchgate.mcp.gate.owner import UnusableToken, owner_of
 from vouchgate.mcp.gate.reading import fill_place, fill_template, value_at_path
 from vouchgate.mcp.gate.writes import (
     MAX_PLACE,
     CallRefused,
+    NotAllShown,
     ServerAnswer,
     ServerFailed,
     Write,
@@ -94,6 +98,31 @@ def test_what_the_gate_sends_it_knows_again(name: str, kind: str, text: str) -> 
             is_unedited("elsewhere", write.content, write.data)
     edited = observation(name, kind, text)
     assert not is_unedited(edited.place, edited.content + "!", edited.data)
+
+
+@pytest.mark.parametrize(
+    "kind", ["shop): scam (x", "shop: scam", "shop\nscam", "shop. It is a scam", "shop (scam)", "scam:"]
+)
+def test_a_type_in_which_a_statement_could_hide_is_neither_sent_nor_written(kind: str) -> None:
+    class Holds:
+        async def call(self, tool: str, arguments: Mapping[str, Any]) -> ServerAnswer:
+            there = Entity(name="Braga", type=kind, observations=[])
+            return ServerAnswer("", {"entities": dump_models([there]), "relations": []})
+
+    tools = {"create_entities": "entities", "add_observations": "observations"}
+    writer = GraphWriter(
+        Holds(), {tool: GraphWrite.model_validate({"kind": how}) for tool, how in tools.items()}
+    )
+    made = {"entities": [{"name": "Porto", "entityType": kind, "observations": ["a"]}]}
+    added = {"observations": [{"entityName": "Braga", "contents": ["a"]}]}
+    for tool, asked in (("create_entities", made), ("add_observations", added)):
+        with pytest.raises(CallRefused, match="what kind of thing it is"):
+            asyncio.run(writer.plan(tool, asked))
+    sent = observation("Porto", kind, "a")  # by another program, with the gate's token
+    assert not writer.is_unedited(DeliveryOp.PUT, sent.place, sent.content, sent.data)
+    assert writer.is_unedited(DeliveryOp.REMOVE, sent.place, sent.content, sent.data)
+    plain = observation("Porto", "Node.js micro-service/C++", "a")
+    assert writer.is_unedited(DeliveryOp.PUT, plain.place, plain.content, plain.data)
 
 
 @pytest.mark.parametrize("edited", ["Ada", "Ada Bob", "Ada  Bob", "Bob knows Ada", "Ada knows Bob well", ""])
@@ -211,6 +240,58 @@ def planned(arguments: dict[str, Any], **table: Any) -> tuple[CallWriter, Write]
     writer = CallWriter(Unasked(), {"save": write}, {"save": (schema, None)})
     (sent,) = asyncio.run(writer.plan("save", arguments)).writes
     return writer, sent
+
+
+class Shelf:
+    """A server that shows the two newest of its texts, and removes by the text."""
+
+    def __init__(self, *texts: str) -> None:
+        self.texts = list(texts)
+
+    async def call(self, tool: str, arguments: Mapping[str, Any]) -> ServerAnswer:
+        """See `Server`."""
+        if tool == "save":
+            self.texts.append(arguments["body"])
+        elif tool == "drop":
+            self.texts.remove(arguments["body"])
+        return ServerAnswer("", {"texts": [{"body": text} for text in self.texts[-2:]]})
+
+
+@pytest.mark.parametrize(("after", "removed"), [(["a"], True), (["a", "b"], False)])
+def test_what_the_server_shows_no_more_is_not_said_to_be_gone(after: list[str], removed: bool) -> None:
+    shelf = Shelf()
+    schema: dict[str, Any] = {"properties": {"body": {}}}
+    read = {"tool": "list", "arguments": {}, "items": "texts", "find": "body", "most": 2}
+    undo = {"tool": "drop", "arguments": {"body": "{body}"}}
+    tables = {
+        "save": {"text": "body", "read": read, "undo": undo},
+        "drop": {"op": "remove", "read": {**read, "where": {"body": "{body}"}}},
+    }
+    writes = {
+        tool: CallWrite.model_validate({"kind": "call", "place": "t/{#body}", **table})
+        for tool, table in tables.items()
+    }
+    writer = CallWriter(shelf, writes, dict.fromkeys(writes, (schema, None)))
+
+    async def run() -> None:
+        (sent,) = (await writer.plan("save", {"body": TEXT})).writes
+        what = sent.place, sent.content, sent.data
+        await writer.apply(DeliveryOp.PUT, *what)
+        shelf.texts += after
+        if removed:
+            assert len((await writer.plan("drop", {"body": TEXT})).writes) == 1
+            await writer.apply(DeliveryOp.REMOVE, *what)
+            await writer.apply(DeliveryOp.REMOVE, *what)  # comes again
+            return
+        for refused in (writer.plan("drop", {"body": TEXT}), writer.apply(DeliveryOp.REMOVE, *what)):
+            with pytest.raises(NotAllShown, match="by hand"):
+                await refused
+        await writer.apply(
+            DeliveryOp.PUT, sent.place, sent.content + " Now.", sent.data
+        )  # others are written
+
+    asyncio.run(run())
+    assert (TEXT in shelf.texts) is not removed
 
 
 @pytest.mark.parametrize("body", [{}, {"body": None}])

@@ -17,6 +17,7 @@ from vouchgate.mcp.gate.reading import (
     proves,
     says_missing,
     texts_found,
+    unclear_name,
 )
 from vouchgate.mcp.gate.writes import ServerAnswer, ServerDeclined
 
@@ -85,6 +86,13 @@ def test_an_error_told_as_an_ordinary_answer_does_not_say_that_there_is_nothing(
             found(ServerAnswer(said, None), read, {})
         assert found(ServerAnswer(said, None), {**read, "missing": [said[:9]]}, {}) is False
     assert found(ServerAnswer("", {"memory": None}), {"find": "memory.content"}, {}) is False
+
+
+def test_a_name_that_a_server_may_read_as_another_is_found_where_it_is_a_place() -> None:
+    given = {"entities": [{"name": "quay "}], "path": "a\u200bb", "text": " a text \n"}
+    assert unclear_name("e/{entities.0.name}", given) == "quay "
+    assert unclear_name("{path}", given) == "a\u200bb"
+    assert unclear_name("m/{#text}/{#@found}/{gone}", given) is None
 
 
 def test_words_for_nothing_are_not_taken_from_the_question() -> None:

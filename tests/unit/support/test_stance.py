@@ -688,6 +688,27 @@ def test_what_frames_a_sentence_is_part_of_it(claim: str, why: str) -> None:
         assert (found.stance is STATES, found.why) == (not why, why)
 
 
+@pytest.mark.parametrize(
+    ("label", "states"),
+    [
+        *(
+            (label, True)
+            for label in ("Porto (shop)", "Porto (service)", "Porto (cache server)", "Porto (Braga)")
+        ),
+        *((label, True) for label in ("Porto shop (team-project)", "shop (Porto)")),
+        *((label, False) for label in ("Porto (scam)", "Porto (illegal shop)", "Porto (shop opens at ten)")),
+        *((label, False) for label in ("Porto (shop) (scam)", "Porto scam (shop)", "Porto (Braga shop)")),
+        *((label, False) for label in ("Porto (gun shop)", "Porto (shop [scam])", "Porto (dangerous)")),
+    ],
+)
+def test_what_is_said_in_brackets_behind_a_name_is_its_kind_or_has_to_be_stated(
+    label: str, states: bool
+) -> None:
+    source = "The Porto shop of Braga opens at nine.\n\nThe Braga shop opens at ten."
+    found = one(f"{label}: The Porto shop of Braga opens at nine.", source)
+    assert (found.stance is STATES, found.why) == (states, "" if states else "label")
+
+
 def test_a_statement_too_long_to_be_looked_at_is_unknown() -> None:
     towns = ", ".join(f"Town{number}" for number in range(90))
     source = f"Parcels go to {towns}. Letters go to Berlin."

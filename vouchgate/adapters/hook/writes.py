@@ -52,6 +52,8 @@ def writes_of(tool: str, given: Mapping[str, object]) -> Writes:
     """The edits of each file that a call makes. Raises Unreadable, for a tool that is not known, too."""
     name = re.sub("^mcp__.+?__", "", tool).lower()
     patches = list(_patches(given))  # Codex takes them from its shell, too
+    if tool == "apply_patch" and not patches:
+        raise Unreadable("it has no patch where one is known to stand")
     if tool == "apply_patch" or _LET_BY.fullmatch(name):
         return [write for text in patches for write in _patch(text)]
     if name == "save_memory":  # of Gemini CLI, which appends it to its memory file

@@ -74,7 +74,7 @@ class ImportRequest:
         try:
             trees = [each for each in repos if isinstance(each, Path)]
             root = work_tree_of(self.file, trees) or next(iter(trees), None)
-            rows = RowFile(self.file, self.form, root, self.fields)
+            rows = RowFile(self.file, self.form, root, self.fields, tell=lambda said: hint(one_line(said)))
             rows.look_ahead()
             if rows.reports:
                 hint(f"Not read, as they are reports of an audit: {', '.join(map(one_line, rows.reports))}")

@@ -25,14 +25,15 @@ from vouchgate.mcp.gate.config import CallWrite, ReadBack
 from vouchgate.mcp.gate.reading import (
     Arguments,
     Found,
+    choose,
     fill_arguments,
     fill_place,
     fill_template,
     has,
-    pick,
     proves,
     says_missing,
     texts_found,
+    unclear_name,
 )
 from vouchgate.mcp.gate.writes import (
     CONTENT,
@@ -217,9 +218,14 @@ class CallWriter:
             )
         if missing := [name for name in write.need if arguments.get(name) is None]:
             raise CallRefused(f"Vouchgate passes {tool} on only with {', '.join(missing)}.")
+        if write.new and (unclear := unclear_name(write.place, arguments)) is not None:
+            raise CallRefused(
+                f"The name {unclear!r} has white space at an end, or characters that do not print. The server may "
+                "take it for another name, and what is there would go without its owner being asked: leave them out."
+            )
 
     async def _removal(self, tool: str, write: CallWrite, given: dict[str, Any]) -> Plan:
-        found = await self._read(write.read, given)
+        found = await self._read(write.read, given, surely=True)
         if found is None:
             return Plan((), (f"There is nothing to remove: {tool} {render_value(given)}.",))
         content = f"{list_arguments(tool, given)}\n\n{found.text}"
@@ -301,7 +307,7 @@ class CallWriter:
     async def _remove(
         self, tool: str, write: CallWrite, place: str, given: Arguments, was: object
     ) -> ServerAnswer | None:
-        found = await self._read(write.read, given)
+        found = await self._read(write.read, given, surely=True)
         if found is None:
             return None
         if fill_place(write.place, given, found.within) != place:
@@ -317,7 +323,7 @@ class CallWriter:
 
     async def _take_back(self, tool: str, write: CallWrite, arguments: Arguments) -> None:
         """What the gate wrote is no memory any more."""
-        there = await self._is_there(write, arguments)
+        there = await self._is_there(write, arguments, surely=True)
         if there is False:
             return
         if there is None:
@@ -333,25 +339,31 @@ class CallWriter:
         if await self._is_there(write, arguments):  # what was shown before, and is not any more, is gone
             raise ServerDeclined(f"It is still there. {undo.tool} answered: {answer.text}")
 
-    async def _is_there(self, write: CallWrite, arguments: Arguments) -> bool | None:
+    async def _is_there(self, write: CallWrite, arguments: Arguments, *, surely: bool = False) -> bool | None:
         """None: what was read does not show it."""
         read, wanted = write.read, None if write.text is None else arguments.get(write.text, "")
         if read is False:
             return None
         if read.expect is not None:
             wanted = fill_template(read.expect, arguments)
-        found = await self._read(read, arguments, wanted)
+        found = await self._read(read, arguments, wanted, surely=surely)
         if found is None or not has(found.text, wanted):
             return False
         return proves(read, fill_arguments(read.arguments, arguments), found, wanted) or None
 
     async def _is_something_else_there(self, write: CallWrite, given: Arguments) -> bool:
-        return await self._read(write.read, given) is not None and not await self._is_there(write, given)
+        found = await self._read(write.read, given, surely=True)
+        return found is not None and not await self._is_there(write, given)
 
     async def _read(
-        self, read: ReadBack | Literal[False], arguments: Arguments, wanted: object = None
+        self,
+        read: ReadBack | Literal[False],
+        arguments: Arguments,
+        wanted: object = None,
+        *,
+        surely: bool = False,
     ) -> Found | None:
-        """The text that is there; of several the one that has what is wanted. None when there is none."""
+        """The text that is there; of several the one that has what is wanted. None when there is none. See `choose`."""
         if read is False:
             return None
         asked = fill_arguments(read.arguments, arguments)
@@ -362,7 +374,7 @@ class CallWriter:
                 return None
             raise
         found = texts_found(read, arguments, asked, answer)
-        return pick(found, wanted) if read.items is not None else next(iter(found), None)
+        return choose(read, answer, wanted, found, surely=surely)
 
     async def written_places(self, writes: Collection[Write]) -> frozenset[str]:
         """See `Writer`."""

@@ -39,15 +39,17 @@ class ReadBack(Strict):
     is left out. `missing`: what an error says when there is nothing, or a text answer of one line, or several such
     words; any other error is one. `find` is a path through the structured answer, or the text read as JSON
     (`result.content`); without one, it is the whole text. `items`: the path of a list, in whose objects `find` (`.` is
-    all of one) and `where` are. `where`: what must stand at other paths, or begin so (of an item: be so), for it to be
-    the same thing. `expect`: what has to be there, instead of the text that was written. Arguments that hold the text
-    itself prove nothing by a text answer, which may repeat them: then `find` has to name the field that is the text.
+    all of one) and `where` are; `most`: how many it has at most, so that a full one does not show that something is not
+    there. `where`: what must stand at other paths, or begin so (of an item: be so), for it to be the same thing.
+    `expect`: what has to be there, instead of the text that was written. Arguments that hold the text itself prove
+    nothing by a text answer, which may repeat them: then `find` has to name the field that is the text.
     """
 
     tool: str
     arguments: dict[str, JsonValue]
     missing: str | tuple[str, ...] = ()
     items: str | None = None
+    most: Annotated[int, Field(ge=1)] | None = None
     find: str | None = None
     where: dict[str, str] = Field(default_factory=dict)
     expect: str | None = None

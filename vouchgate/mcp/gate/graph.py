@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
@@ -25,6 +26,9 @@ _PUT, _REMOVE = DeliveryOp.PUT, DeliveryOp.REMOVE
 # Of an entity that is to go. Their digests travel with the request, so that nothing goes that was not shown, and they
 # have to fit into the 4 KiB that may.
 _MOST_PARTS = 100
+
+
+_PLAIN_KIND = re.compile(r"(?:[\w /+#&'’-]|\.(?=\w))+")
 
 
 class _Wire(BaseModel):
@@ -81,6 +85,12 @@ class Graph(_Wire):
 ENTITIES, RELATIONS = TypeAdapter(list[Entity]), TypeAdapter(list[Relation])
 ADDITIONS, DELETIONS = TypeAdapter(list[Additions]), TypeAdapter(list[Deletions])
 NAMES = TypeAdapter(list[str])
+
+
+def is_plain_kind(kind: str) -> bool:
+    """Whether the type of an entity is the name of a kind of thing, and nothing in it ends the brackets in which it
+    stands in a claim, or a sentence: so it is seen as what it is there."""
+    return _PLAIN_KIND.fullmatch(kind) is not None
 
 
 def observation_prefix(name: str, kind: str) -> str:

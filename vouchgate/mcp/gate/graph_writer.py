@@ -33,6 +33,7 @@ from vouchgate.mcp.gate.graph import (
     entity_place,
     entity_removal,
     graph_of,
+    is_plain_kind,
     is_unedited,
     observation,
     observation_place,
@@ -77,6 +78,14 @@ def _require_text(kind: str, asked: list[T]) -> list[T]:
     return asked
 
 
+def _require_plain_kind(entity: Entity) -> None:
+    if not is_plain_kind(entity.type):
+        raise CallRefused(
+            f"The type of {entity.name} says more than what kind of thing it is: {entity.type!r}. A type has letters, "
+            "digits, spaces and hyphens; say the rest in observations."
+        )
+
+
 class GraphWriter:
     """How the tools of the knowledge-graph memory server write."""
 
@@ -114,6 +123,7 @@ class GraphWriter:
                     f"{entity.name} is there already and was left as it is: add_observations adds to it."
                 )
             elif entity.observations:
+                _require_plain_kind(entity)
                 writes += [observation(entity.name, entity.type, text) for text in entity.observations]
             else:
                 writes.append(bare_entity(entity.name, entity.type))
@@ -129,6 +139,7 @@ class GraphWriter:
                     f"Entity with name {addition.name} not found, so nothing was written. It may wait for its owner; "
                     "create_entities takes observations too."
                 )
+            _require_plain_kind(entity)
             for text in addition.contents:
                 if text in entity.observations:
                     notes.append(f"{entity.name} has this observation already: {text}")
@@ -167,8 +178,10 @@ class GraphWriter:
         return Plan(distinct_writes([relation_write(relation, _REMOVE) for relation in there]), notes)
 
     def is_unedited(self, op: DeliveryOp, place: str, content: str, data: Mapping[str, JsonValue]) -> bool:
-        """See `Writer`."""
-        return is_unedited(place, content, data)
+        """See `Writer`. With a type that may hide what it is, an observation is one of another program."""
+        told = is_unedited(place, content, data)
+        hides = data.get("tool") == "add_observations" and not is_plain_kind(str(data.get("type")))
+        return told and not (hides and op is _PUT)
 
     async def apply(
         self,

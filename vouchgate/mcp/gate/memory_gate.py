@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -45,6 +45,7 @@ from vouchgate.mcp.gate.replies import (
 )
 from vouchgate.mcp.gate.writes import (
     CallRefused,
+    NotAllShown,
     Plan,
     Server,
     ServerAnswer,
@@ -109,7 +110,7 @@ class MemoryGate:
         self._remembered = _DeliveryOutcomes()
         # One write at a time: the servers behind read all, change it and write all back.
         self._writing = asyncio.Lock()
-        self._under_way = set[asyncio.Task[Delivered]]()
+        self._under_way = set[asyncio.Task[Any]]()
 
     def _writer(self, tool: str) -> Writer:
         return self._calls if tool in self._written_by_calls else self._graph
@@ -127,14 +128,18 @@ class MemoryGate:
         self, owner: str, memories: Collection[str] | None, handed: Delivery | None = None
     ) -> Delivered:
         """Writes what was `handed` over, or drains the outbox, unless another call, whose turn came first, has written
-        these memories too. Goes on when the call that asked for it is cancelled: what it leased would wait for a
-        minute."""
-        task = asyncio.create_task(self._in_turn(owner, memories, handed))
+        these memories too."""
+        return await self._to_its_end(self._in_turn(owner, memories, handed))
+
+    async def _to_its_end(self, work: Coroutine[Any, Any, T]) -> T:
+        """Goes on when the call that asked for it is cancelled: what it leased, or the gate leases to it with its
+        answer, would wait for a minute, and all that comes after it."""
+        task = asyncio.create_task(work)
         self._under_way.add(task)
         task.add_done_callback(self._ended)
         return await asyncio.shield(task)
 
-    def _ended(self, task: asyncio.Task[Delivered]) -> None:
+    def _ended(self, task: asyncio.Task[Any]) -> None:
         self._under_way.discard(task)
         if not task.cancelled():
             task.exception()  # whoever asked may have gone; then nobody else looks at it
@@ -161,7 +166,8 @@ class MemoryGate:
             answer = await writer.apply(*what, replacing=await self._replaces(tool, delivery))
         except (ServerFailed, DeadLetter) as error:
             kept.keep(kept.failures, memory_id, str(error))
-            if isinstance(error, ServerDeclined) and delivery.attempts >= _TRIES - 1:
+            declined = isinstance(error, ServerDeclined) and delivery.attempts >= _TRIES - 1
+            if declined or isinstance(error, NotAllShown):
                 raise DeadLetter(str(error)) from None
             raise
         kept.keep(kept.applied, memory_id, None)
@@ -192,8 +198,7 @@ class MemoryGate:
         writer = self._writer(tool)
         try:
             plan = await writer.plan(tool, arguments)
-            rows = await self._ask(plan)
-            done = await self._carry_out(writer, plan, rows)
+            rows, done = await self._to_its_end(self._ask_and_write(writer, plan))
         except CallRefused as error:
             return GatedAnswer(str(error), is_error=True)
         except ServerFailed as error:
@@ -203,6 +208,12 @@ class MemoryGate:
         except Unavailable as error:
             return GatedAnswer(str(error), is_error=True)
         return self._build_answer(tool, arguments, plan, rows, done)
+
+    async def _ask_and_write(
+        self, writer: Writer, plan: Plan
+    ) -> tuple[Sequence[VerdictOrProblem], _WrittenPlaces]:
+        rows = await self._ask(plan)
+        return rows, await self._carry_out(writer, plan, rows)
 
     async def _ask(self, plan: Plan) -> Sequence[VerdictOrProblem]:
         if not plan.writes:

@@ -13,7 +13,7 @@ from pydantic import JsonValue
 
 from vouchgate.adapters.rendering import render_value
 from vouchgate.mcp.gate.config import ReadBack
-from vouchgate.mcp.gate.writes import MAX_PLACE, ServerAnswer, ServerDeclined, digest, texts_in
+from vouchgate.mcp.gate.writes import MAX_PLACE, NotAllShown, ServerAnswer, ServerDeclined, digest, texts_in
 
 _NAMED = re.compile(r"\{(#?@?)([\w.]+)\}")
 _PATH = re.compile(r"\{[\w.]+\}/")  # begins with a part that may be left out
@@ -72,6 +72,16 @@ def fill_place(template: str, arguments: Arguments, found: Any = None) -> str:
     """A place. Parts that are left out leave no gap."""
     place = _SLASHES.sub("/", fill_template(template, arguments, found))
     return place if len(place) <= MAX_PLACE else f"{template[:64]} {digest(place)}"
+
+
+def unclear_name(template: str, arguments: Arguments) -> str | None:
+    """What stands in a place as a name that a server may take for another one, as it takes away white space at the ends
+    and what does not print."""
+    for sign, name in _NAMED.findall(template):
+        value = None if sign else value_at_path(arguments, name)
+        if isinstance(value, str) and (value != value.strip() or not value.isprintable()):
+            return value
+    return None
 
 
 def value_at_path(found: Any, path: str) -> Any:
@@ -173,6 +183,24 @@ def pick(found: list[Found], wanted: object) -> Found | None:
     return (
         next(exact, None) or next(whole, None) or next((one for one in found if has(one.text, wanted)), None)
     )
+
+
+def choose(
+    read: ReadBack, answer: ServerAnswer, wanted: object, found: list[Found], *, surely: bool
+) -> Found | None:
+    """Of the texts in an answer the one that has what is wanted; None when there is none. `surely` raises
+    NotAllShown where the list is full, and may go on behind what is shown."""
+    if read.items is None:
+        return next(iter(found), None)
+    one = pick(found, wanted)
+    if surely and one is None and read.most is not None:
+        for part in structured_parts(answer):
+            items = value_at_path(part, read.items)
+            if isinstance(items, list) and len(items) >= read.most:
+                raise NotAllShown(
+                    f"{read.tool} shows {read.most} things at most, and it may be another: look at it by hand."
+                )
+    return one
 
 
 def has(text: str, wanted: object) -> bool:

@@ -39,6 +39,10 @@ class ServerDeclined(ServerFailed):
     behind it in the outbox waits for it."""
 
 
+class NotAllShown(ServerDeclined):
+    """What the server lists ends before what is looked for, or without it: nobody knows, however often it is asked."""
+
+
 @dataclass(frozen=True, slots=True)
 class Write:
     """One thing to be written, or to go: what the owner is shown (`content`: all text that will be written), where it
