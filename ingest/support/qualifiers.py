@@ -24,6 +24,7 @@ _REACH = 3  # words that say something after a negation or another word that qua
 _MARK = frozenset(",.;:!?()[]|\n")
 _QUOTES = frozenset("\"'`“”‘’")
 _TURNING = LISTS.joints - LISTS.joining  # with which something else is said
+_DECIDES = frozenset({"chose", "decide", "decided", "vote", "voted"})  # for one thing and "against" another
 _PREFERRED = {"instead": "of", "rather": "than"}
 _USED_TO = "used to"  # the one of `former` that is two words
 
@@ -218,11 +219,12 @@ def _passed_over(text: str, words: Sequence[Token]) -> frozenset[int]:
     """What something else was preferred to: the words behind "instead of", "rather than" or, where somebody chooses,
     "over"."""
     chooses = any(RULES.key(token.low) in RULES.choosing for token in words)
+    decides = any(token.low in _DECIDES for token in words)
     found: set[int] = set()
     for at, (token, after) in enumerate(pairwise(words)):
         if _PREFERRED.get(token.low) == after.low:
             found.update(_after(text, words, at + 1))
-        elif token.low == "over" and chooses:
+        elif (token.low == "over" and chooses) or (token.low == "against" and decides):
             found.update(_after(text, words, at))
     return frozenset(found)
 

@@ -19,6 +19,7 @@ from vouchgate.ingest.support.tokens import LISTS, Token
 _MARK = frozenset(",.;!?()–—")
 _SHARES = frozenset({"#0.5"})  # half
 _SHARED = frozenset({"%", "percent", "per", "percentage"})
+_LABEL = 40  # characters of a label in brackets
 _SAME = 3  # words that two clauses have in common when they compare the same
 _FRAME = 0.4  # of the words of two clauses of a place, from which on they say the same of two things
 
@@ -29,10 +30,22 @@ def clauses(text: str, words: Sequence[Token]) -> list[int]:
     for at, token in enumerate(words):
         if at:
             between = text[words[at - 1].end : token.start]
+            if between.strip() == "(" and _is_label(text, words, at):
+                between = " "  # "Ada Holm (minutes)" says it of Ada Holm
             if token.low in LISTS.joints or not _MARK.isdisjoint(between) or _new_line(between):
                 clause += 1
         found.append(clause)
     return found
+
+
+def _is_label(text: str, words: Sequence[Token], at: int) -> bool:
+    """Whether what stands in brackets from a word on is a word or two behind a name."""
+    end = text.find(")", words[at].start, words[at].start + _LABEL)
+    return (
+        end >= 0
+        and words[at - 1].shown[:1].isupper()
+        and sum(each.start < end for each in words[at : at + 3]) < 3
+    )
 
 
 def _new_line(between: str) -> bool:

@@ -8,6 +8,9 @@ from itertools import chain
 
 from vouchgate.ingest.support.tokens import LISTS, Token, tokens_of
 
+_OPEN = 0  # the kind of what is to be done
+_PAST = frozenset({"been", "was", "were", "had"})
+
 
 def wrong_end(words: Sequence[Token], head: str, row: str) -> bool:
     """Whether a statement has something go "to" what a row has under "from", or come "from" or "by" what it has under
@@ -47,6 +50,8 @@ def stands_otherwise(words: Sequence[Token], place: Sequence[Token]) -> bool:
     """Whether a task that is done in one of the two is open or given up in the other."""
     known = LISTS.progress
     ours, theirs = ({known[word.low] for word in each if word.low in known} for each in (words, place))
+    if not ours and theirs == {_OPEN}:
+        return any(word.low in _PAST for word in words)
     return bool(ours and theirs) and ours.isdisjoint(theirs)
 
 

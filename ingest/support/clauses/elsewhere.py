@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from itertools import dropwhile
 
 from vouchgate.ingest.support.clauses.acts import (
     ACTS,
@@ -304,7 +305,8 @@ class _Pair:
 
 def _head(words: Words, run: Run) -> Run:
     """Of a subject the words up to the first that says nothing: its last one is what it is about."""
-    return first_run(words, run) or run
+    named = tuple(dropwhile(lambda at: words[at].shown[0].isdigit(), run)) or run  # "At 19:12 Ada …"
+    return first_run(words, named) or named
 
 
 def _possessor(words: Words, run: Run) -> int | None:

@@ -19,7 +19,8 @@ _MODAL = frozenset({"modals"})
 _OPEN = frozenset(
     {"should", "must", "may", "can", "could", "might", "would", "shall"}
 )  # of what may yet be done
-_THEM = frozenset({"it", "them", "him", "her", "us"})
+_COMING = frozenset({"will", "shall", "going"})
+_NOT_ACTIVE = ACTS.be | {"by", ""}  # behind what was done to something
 _ASKED = 3  # words behind one that asks, in which "to" stands
 _AUXILIARIES = 2  # words before a verb
 _AS_IT_STANDS = ("adverbs", "clauses", "modals")
@@ -32,6 +33,8 @@ def governed(words: Sequence[Token], place: Sequence[Token]) -> dict[str, float]
     how it is decided (`intended`), or by another word (`governed`). Linear in both."""
     found = {"intended": 0.0, "governed": 0.0}
     done = _done(words)
+    if _is_to_come(words, place):
+        found["governed"] = 1.0
     if not done and not any(
         token.low in LISTS.governing or (done and (token.low in LISTS.ruling or _is_due(place, at)))
         for at, token in enumerate(place)
@@ -79,6 +82,21 @@ def _forms(place: Sequence[Token], at: int, said: Collection[str]) -> frozenset[
     return frozenset() if decides or token.low in said or not set(token.keys).isdisjoint(said) else forms
 
 
+def _is_to_come(words: Sequence[Token], place: Sequence[Token]) -> bool:
+    """Whether the statement says will be done what the place says was done, and nothing there is still to come."""
+    coming = [
+        at
+        for at, token in enumerate(words)
+        if token.low in _COMING
+        and (token.low != "going" or (words[at + 1 : at + 2] and words[at + 1].low == "to"))
+    ]
+    if not coming or any(token.low in _COMING or token.low in LISTS.coming for token in place):
+        return False
+    done = _done(place)
+    behind = words[coming[0] + 1 : coming[0] + 2 + _NEAR]
+    return any(not done.isdisjoint(token.keys) for token in behind if token.content)
+
+
 def _wished(place: Sequence[Token], at: int, said: frozenset[str], ours: Collection[str]) -> bool:
     """Whether somebody by name, of whom the statement does not speak, wanted to do what it says."""
     if not at or at + 1 == len(place) or place[at + 1].low != "to":
@@ -122,17 +140,12 @@ def _is_done(words: Sequence[Token], at: int) -> bool:
         return False
     if any(word.low in _PAST for word in before) and (not low.endswith("ing") or before[-1].low == "been"):
         return True
-    # "Quality removed it": a verb in the past right behind who did it, and right before what it was done to.
+    # "Quality removed it": a verb in the past right behind who did it, and no other one beside it.
+    if not ACTS.auxiliary.isdisjoint(word.low for word in words):
+        return False
     behind = words[at + 1].low if at + 1 < len(words) else ""
-    does = (
-        bool(before)
-        and before[-1].content
-        and before[-1].low not in ACTS.be
-        and not before[-1].low.endswith("ly")
-    )
-    return (
-        (low.endswith("ed") or low in ACTS.past) and does and (behind in ACTS.determiners or behind in _THEM)
-    )
+    does = bool(before) and before[-1].content and not before[-1].low.endswith("ly")
+    return (low.endswith("ed") or low in ACTS.past) and does and behind not in _NOT_ACTIVE
 
 
 def _act(forms: frozenset[str], behind: Sequence[Token]) -> Token | None:
@@ -146,5 +159,9 @@ def _act(forms: frozenset[str], behind: Sequence[Token]) -> Token | None:
         or ("infinitives" in forms and to is not None)
         or ("participles" in forms and first is not None and first.low.endswith("ing"))
     )
-    acts = (token for token in behind if token.content and token.low not in LISTS.governing)
+    acts = (
+        token
+        for token in behind
+        if token.content and token.low not in LISTS.governing and ACTS.light.isdisjoint(token.keys)
+    )
     return next(acts, None) if fits else None

@@ -22,6 +22,9 @@ _VERBAL = ("ed", "ing")
 _FEWEST = 3  # words of a statement; what has fewer has no beginning and no end apart from its middle
 _ADDED = 2  # words in a row that are added; more of them are another thing
 _LEADS = 8  # words of a sentence among which one of the statement shows that it is told of it
+_CASES = frozenset({"if", "when", "once", "whenever", "should", "unless", "until", "as", "whoever"})
+_CASE = 10  # words behind such a one that tell it
+_LOST = 2  # words of one case that the other lacks
 _LEADING = ACTS.determiners | ACTS.pronouns
 _AS = frozenset({"as"})
 _NEXT = frozenset({"next"})
@@ -241,7 +244,7 @@ def left_out(laid: Compared) -> bool:
     for own, first, second in limits:
         if lows.isdisjoint(own) and any(a.low == first and b.low in second for a, b in pairwise(laid.place)):
             return True
-    if _excepted(laid, lows):
+    if _excepted(laid, lows) or _of_another_case(laid):
         return True
     before: Token | None = None
     for at, token in enumerate(laid.place):
@@ -252,6 +255,28 @@ def left_out(laid: Compared) -> bool:
             if any(word.content and not laid.own.isdisjoint(word.keys) for word in led):
                 return True
     return False
+
+
+def _of_another_case(laid: Compared) -> bool:
+    """Whether the place says it of a case, and of another one than the statement: of the few words behind its "if" or
+    "when" it has but one, and of those behind the place's own the statement lacks one."""
+    theirs = [at for at, token in enumerate(laid.place) if token.low in _CASES]
+    if not theirs:
+        return False
+    lost = {token.start for token in laid.lost}
+    for at, token in enumerate(laid.words):
+        if token.low in _CASES:
+            case = [word for word in laid.words[at + 1 : at + 1 + _CASE] if word.content]
+            missing = sum(word.start in lost for word in case)
+            if missing >= _LOST and any(_unsaid(laid, there) for there in theirs):
+                return True
+    return False
+
+
+def _unsaid(laid: Compared, at: int) -> bool:
+    """Whether the statement lacks one of the words behind a word of the place."""
+    case = [word for word in laid.place[at + 1 : at + 1 + _CASE] if word.content]
+    return any(laid.own.isdisjoint((*word.keys, *word.parts)) for word in case)
 
 
 def _excepted(laid: Compared, lows: Collection[str]) -> bool:

@@ -46,6 +46,7 @@ class _Verb:
     doing: frozenset[str]
     done: frozenset[str]
     passive: bool
+    goes_on: bool  # it is joined to what stands before brackets
     has_object: bool  # of one that is not passive: whether it is done to something
 
 
@@ -155,7 +156,7 @@ def _against(verb: _Verb, theirs: dict[str, list[_Verb]]) -> bool:
         return False
     wrong = [other.doing if verb.passive else other.done for other in same]
     right = [other.done if verb.passive else other.doing for other in same]
-    if any(verb.subject & keys for keys in right):
+    if any(verb.subject & keys for keys in right) or any(other.goes_on for other in same):
         return False
     # "The worker stops" and "the worker is stopped" say one thing: nothing is stopped by it.
     alone = [
@@ -194,7 +195,14 @@ def _verbs(text: str, words: Sequence[Token]) -> Iterator[_Verb]:
             doing, done = done if agent is not None else frozenset(), doing
         straight = takewhile(lambda word: word.low not in LISTS.joints, behind)
         has_object = not passive and any(word.content for word in straight)
-        yield _Verb(frozenset(token.keys), _keys(before[:1]), doing, done, passive, has_object)
+        near = list(_side(text, words, at, -1))
+        goes_on = (
+            bool(near)
+            and near[-1].low in LISTS.joining
+            and ")" in text[: near[-1].start][-2:]
+            and len(near) == 1
+        )
+        yield _Verb(frozenset(token.keys), _keys(before[:1]), doing, done, passive, goes_on, has_object)
 
 
 def _side(

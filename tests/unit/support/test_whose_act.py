@@ -122,6 +122,35 @@ def hold(claim: str, source: str) -> Held:
         ("Alder had a speed of 12 a minute in the trial.", TRIAL),
         ("Printing the tables on cloth is done.", TASKS),
         ("Raising the gauge by a metre is still open.", TASKS),
+        # who did what, and who was what
+        (
+            "Piet Zand took the minutes and Ines Moll was in the chair.",
+            "Present: Ines Moll (minutes), Ada Holm, Piet Zand (chair)",
+        ),
+        ("Ada Holm threw the main switch.", "- 19:12 Piet throws the main switch."),
+        (
+            "The gauge reads the smoke detector and moves the pen.",
+            "The gauge is a small box at the weir. It reads the float and moves the pen.",
+        ),
+        # in which case
+        (
+            "The weir is opened as soon as the page of the float shows a fault.",
+            "Look at the page of the float. If the float is away for more than an hour, open the weir.",
+        ),
+        (
+            "We decided for tin gauges at the weir.",
+            "We decided for oak gauges and against tin gauges at the weir.",
+        ),
+        (
+            "The watch obliges the clerk to open the weir.",
+            "What the clerk may do on watch:\n\n- open the weir",
+        ),
+        (
+            "Millers demanded copies of the levels from the clerk.",
+            "A miller can demand copies of the levels from the clerk.",
+        ),
+        ("The press is going to be moved to the mill.", "The press has been moved to the mill."),
+        ("The tables on cloth have been printed.", TASKS),
     ],
 )
 def test_what_is_told_of_another_or_otherwise_is_not_stated(claim: str, source: str) -> None:
@@ -183,6 +212,19 @@ def test_what_is_told_of_another_or_otherwise_is_not_stated(claim: str, source: 
         ),
         ("Hourly levels of the river go to the almanac on the topic `levels`.", FLOWS),
         ("Raising the gauge by a metre was done on 16 May.", TASKS),
+        ("The press will be moved to the mill in May.", "The press will be moved to the mill in May."),
+        (
+            "The weir gates are oiled only in May, and the clerks oil the wheel.",
+            "The weir gates are old (from 1950) and oiled only in May; the clerks oil the wheel.",
+        ),
+        (
+            "The watch pays 320 euros a week plus 45 euros for each call at night.",
+            "The watch pays 320 euros a week. For each call at night it pays 45 euros on top.",
+        ),
+        (
+            "The weir is opened when the miller is away for an hour.",
+            "If the miller is away for an hour, the weir is opened.",
+        ),
     ],
 )
 def test_what_is_said_in_another_voice_or_order_is_not_held_against_a_claim(claim: str, source: str) -> None:
