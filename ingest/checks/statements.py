@@ -14,7 +14,7 @@ from pydantic import JsonValue
 
 from vouchgate.ingest.check import Check, Findings, ReadClaim, shorten
 from vouchgate.ingest.claims.claim import Finding, Span, Verdict
-from vouchgate.ingest.claims.source import Found, Held, Stance
+from vouchgate.ingest.claims.source import UNSPOKEN, Found, Held, Stance
 from vouchgate.ingest.language.terms import words_of
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.scoring.score import is_listed
@@ -59,6 +59,7 @@ TURNED = {
     "governed": " The source says of it that it is planned, tried, allowed, rare or doubted.",
     FAINT: " The source has some of its words, and nothing like it.",
     "former": " The source says that it was so once.",
+    UNSPOKEN: " The record has it only in a part that is not its own word, such as its context or its options.",
     "standing": " What it cites does not say so of its own standing.",
     "reported": " The source only tells that somebody says so.",
     NOT_OWN: " A user's turn shows just what that user wants, likes, decided or said, and nothing else.",
@@ -184,7 +185,9 @@ def _uncovered(content: str, open_: Sequence[Coverage], sources: Sequence[Found]
     words = ", ".join(f"“{word}”" for word in (nowhere or worst.lacking)[:NAMED])
     without = f": no source has {words}" if nowhere else f", which has {words} elsewhere" if words else ""
     more = f" (and {len(open_) - 1} more)" if len(open_) > 1 else ""
-    why = "" if words and worst.why not in {NOT_OWN, OF_PERSON} else TURNED.get(worst.why, "")
+    if worst.why == UNSPOKEN:
+        without = ""
+    why = "" if words and worst.why not in {NOT_OWN, OF_PERSON, UNSPOKEN} else TURNED.get(worst.why, "")
     return f"“{quoted}” is not covered by what the claim cites{without}{more}.{why}"
 
 

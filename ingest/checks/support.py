@@ -17,7 +17,7 @@ from vouchgate.ingest.check import Check, ReadClaim, shorten
 from vouchgate.ingest.citations import detect_citations
 from vouchgate.ingest.claims.citation import Citation, CitationType
 from vouchgate.ingest.claims.claim import Finding, Span, Verdict
-from vouchgate.ingest.claims.source import STANDING_TOLD, Found, Held, Stance
+from vouchgate.ingest.claims.source import STANDING_TOLD, UNSPOKEN, Found, Held, Stance
 from vouchgate.ingest.contradictions.rules import Contradiction, contradictions
 from vouchgate.ingest.language.languages import load_languages
 from vouchgate.ingest.language.sentences import without_questions
@@ -212,7 +212,11 @@ def judge(content: str, citations: Sequence[Citation], found: Found, *, alone: b
             verdict, code = Verdict.PASS, "support_on_topic"
             message = f"{name} speaks of what the claim says."
         case SupportVerdict.OFF_TOPIC:
-            verdict, code, message = Verdict.FAIL, "support_off_topic", _off_topic(name, support)
+            verdict, code, message = (
+                Verdict.FAIL,
+                "support_off_topic",
+                _off_topic(name, support, found.held or ()),
+            )
         case SupportVerdict.CONFLICT:
             verdict, code = Verdict.FAIL, "support_conflict"
             message = _conflicting(content, name, support, found)
@@ -352,7 +356,9 @@ _UNKNOWN = {
 }
 
 
-def _off_topic(name: str, support: Support) -> str:
+def _off_topic(name: str, support: Support, held: Sequence[Held]) -> str:
+    if any(one.why == UNSPOKEN for one in held):
+        return f"{name} has what the claim says only in a part that is not its own word, such as its context."
     if not support.missing:
         return f"{name} does not speak of what the claim says."
     words = ", ".join(f"“{shorten(word)}”" for word in support.missing[:_NAMED])

@@ -98,6 +98,7 @@ class Stance(StrEnum):
     UNKNOWN = "unknown"
 
 
+UNSPOKEN = "unspoken"  # of `Held.why`: a record has it, in a part that is not its own word
 STANDING_TOLD = "standing"  # of `Held.why`: the statement tells where the source stands, and nothing else
 
 

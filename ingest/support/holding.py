@@ -13,7 +13,7 @@ from operator import itemgetter
 
 from vouchgate.ingest.claims.bounds import TEXT_CHARACTERS
 from vouchgate.ingest.claims.citation import Citation, CitationType
-from vouchgate.ingest.claims.source import STANDING_TOLD, Found, Held, Stance, Standing
+from vouchgate.ingest.claims.source import STANDING_TOLD, UNSPOKEN, Found, Held, Stance, Standing
 from vouchgate.ingest.contradictions.match import Contradiction
 from vouchgate.ingest.contradictions.rules import contradictions
 from vouchgate.ingest.language.asserted import without_hidden
@@ -171,7 +171,23 @@ def held_against(  # noqa: PLR0917  (what a source is held against by, all of it
         later = stances(said.text, texts.later(found).source, (), said.statements)
     if found.citation.type == CitationType.SYMBOL:
         held = tuple(_to_the_letter(said, one, source.text, found.title) for one in held)
+    if record is not None:
+        held = _with_unspoken(said, held, ready)
     return (*_told(said, held, later, record), *_unsaid_pictures(said, source.text))
+
+
+def _with_unspoken(said: Said, held: tuple[Held, ...], ready: PreparedSource) -> tuple[Held, ...]:
+    """The same, told where the context or the options of a record state what its own word is silent about."""
+    if all(one.stance is not Stance.SILENT for one in held):
+        return held
+    whole = {(one.start, one.end): one for one in stances(said.text, ready.whole_source, (), said.statements)}
+    stated = {span for span, one in whole.items() if one.stance is Stance.STATES}
+    return tuple(
+        one.model_copy(update={"why": UNSPOKEN})
+        if one.stance is Stance.SILENT and (one.start, one.end) in stated
+        else one
+        for one in held
+    )
 
 
 def _in_english(said: Said, one: Held, text: str) -> Held:

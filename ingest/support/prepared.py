@@ -56,6 +56,11 @@ class PreparedSource:
         return SourceText(self.text, self.title, self._project)
 
     @cached_property
+    def whole_source(self) -> SourceText:
+        """With the parts of a record that are not its own word, too."""
+        return SourceText(self.whole, self.title, self._project)
+
+    @cached_property
     def ranked(self) -> RankedText:
         """As its passages are chosen."""
         if not self.source.is_whole:  # what it asks is shown, too

@@ -7,6 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.running.hangs import given_up_after
+from vouchgate.ingest.checks.support import judge
+from vouchgate.ingest.citations import detect_citations
+from vouchgate.ingest.claims.source import Found, Stance, Standing
+from vouchgate.ingest.support.holding import hold
 from vouchgate.ingest.support.record import MOST_OPTIONS, Part, Record, looks_like_record, read_record
 
 MADR = """# ADR-0012: Keep sessions in Redis
@@ -295,3 +299,39 @@ def test_a_record_of_250_000_characters_is_read_in_linear_time(repeated: str) ->
         assert len(record.spoken) == len(text)
         record.told_as_chosen("Logs go to Kafka, " * 400)
     assert len(record.options) <= MOST_OPTIONS
+
+
+WHY = """# ADR-7: Sessions live in the gateway
+
+## Status
+
+Accepted
+
+## Context
+
+Nine boats were lost in May, when a storm broke the pier.
+
+## Decision
+
+Sessions live in the gateway.
+"""
+
+
+def test_what_only_the_context_of_a_record_has_is_told_as_such() -> None:
+    for claim, code in (
+        ("Nine boats were lost in May (ADR-7).", "its context"),
+        ("Ada Holm sold the boat in March (ADR-7).", "nothing of"),
+    ):
+        (citation,) = detect_citations(claim)
+        found = Found(
+            citation=citation,
+            source_id="ADR-007",
+            standing=Standing.IN_FORCE,
+            detail="ADR-007 is in force.",
+            title="Sessions live in the gateway",
+            text=WHY,
+            form="record",
+        )
+        held = hold(claim, (citation,), found)
+        assert [one.stance for one in held.held or ()] == [Stance.SILENT]
+        assert code in judge(claim, (citation,), held).message
