@@ -28,7 +28,6 @@ _CLAUSE = 5  # words of a clause that say something, from which on it is refuted
 _OF_SENTENCE = ("crossed", "labelled", "turned_round")  # what no clause shows by itself
 _OF_DENIAL = {"denial", "elsewhere"}  # what is denied of a subject is no act of it
 _OWN_PLACE = 0.6  # of a clause's weight, from which on the place of its sentence is its own
-
 _OTHER_THING = ("replaced", "beside")  # of two places one has something else for the words of a clause
 
 # A stretch of the claim at its nearest place, how surely it is said there, and what keeps it from being said.

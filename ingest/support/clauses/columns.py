@@ -1,4 +1,5 @@
-"""Rows of tables that say what goes from where to where: the head tells which cell is which."""
+"""Rows of tables: the head tells what a cell is, where something comes from and where it goes, and a word in a cell
+where a task stands."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
+from vouchgate.ingest.support.clauses.roles import attached
 from vouchgate.ingest.support.tokens import LISTS, Token, tokens_of
 
 _OPEN = 0  # the kind of what is to be done
@@ -24,9 +26,8 @@ def wrong_end(words: Sequence[Token], head: str, row: str) -> bool:
     if not sender or not receiver:
         return False
     return any(
-        (low in LISTS.towards and not sender.isdisjoint(keys))
-        or (low in LISTS.away and not receiver.isdisjoint(keys))
-        for low, keys in _aimed(words)
+        (how in LISTS.towards and end in sender) or (how in LISTS.away and end in receiver)
+        for _, how, end in attached(words)
     )
 
 
@@ -35,9 +36,8 @@ def wrong_column(words: Sequence[Token], head: str, row: str) -> bool:
     has in a column that the statement does not name."""
     own = frozenset(key for token in words if token.content for key in token.keys)
     row_cells = list(_cells(row))
-    often = {
-        key for key, cells in Counter(chain.from_iterable(row_cells)).items() if cells > 1
-    }  # tell no column
+    cells_with = Counter(chain.from_iterable(row_cells))
+    often = {key for key, cells in cells_with.items() if cells > 1}  # which tell no column
     columns = [
         (title & own - cell, (cell - often) & own, bool(cell - often - own))
         for title, cell in zip(_cells(head), row_cells, strict=False)
@@ -58,12 +58,3 @@ def stands_otherwise(words: Sequence[Token], place: Sequence[Token]) -> bool:
 def _cells(row: str) -> Iterator[frozenset[str]]:
     for cell in row.strip().strip("|").split("|"):
         yield frozenset(key for token in tokens_of(cell) for key in (token.low, *token.keys, *token.parts))
-
-
-def _aimed(words: Sequence[Token]) -> Iterator[tuple[str, Sequence[str]]]:
-    """Each small word of relation with what stands behind it."""
-    for at, token in enumerate(words[:-1]):
-        if token.low in LISTS.relations:
-            behind = next((word for word in words[at + 1 : at + 3] if word.low not in LISTS.articles), None)
-            if behind is not None and behind.content:
-                yield token.low, behind.keys

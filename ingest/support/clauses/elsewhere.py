@@ -40,13 +40,14 @@ def beside_other_acts(text: str, words: Words, source: str, place: Words) -> dic
     (`beside`). Linear in both, but for the acts that they share."""
     ours, theirs = outside_brackets(text, words), outside_brackets(source, place)
     pair = _Pair(ours, theirs, there := acts(source, theirs))
+    told = acts(text, ours)
     elsewhere = any(
         shared and all(pair.told_apart(act, other) for other in shared)
-        for act in acts(text, ours)
+        for act in told
         for shared in [[other for other in there if act.keys & other.keys]]
     )
     return {
-        "other_verb": float(any(pair.another_verb(act) for act in acts(text, ours))),
+        "other_verb": float(any(map(pair.another_verb, told))),
         "elsewhere": float(elsewhere),
         "beside": float(any(map(pair.follows_another, range(1, len(ours))))),
     }
@@ -161,7 +162,8 @@ class _Pair:
         return False
 
     def _agent_exchanged(self, act: Act, other: Act) -> bool:
-        """Whether who does it in one, active, is whom it is done to in the other, passive: "Ada is paid by Ben"."""
+        """Whether who does it in one, active, is whom it is done to in the other, passive: "Ada is paid by Ben"; or
+        whether it is done by one in the statement, and by another one by name in the place."""
         if act.passive == other.passive:
             return False
         passive, active = (act, other) if act.passive else (other, act)

@@ -16,9 +16,8 @@ _NEAR = 4  # words of the place from the one that rules to the act
 _PAST = frozenset({"been", "had", "has", "have", "was", "were", "already"})  # before what was done
 _IS = frozenset({"is", "are", "was", "were"})
 _MODAL = frozenset({"modals"})
-_OPEN = frozenset(
-    {"should", "must", "may", "can", "could", "might", "would", "shall"}
-)  # of what may yet be done
+# Before what may yet be done.
+_OPEN = frozenset({"should", "must", "may", "can", "could", "might", "would", "shall"})
 _COMING = frozenset({"will", "shall", "going"})
 _NOT_ACTIVE = ACTS.be | {"by", ""}  # behind what was done to something
 _ASKED = 3  # words behind one that asks, in which "to" stands
@@ -35,10 +34,7 @@ def governed(words: Sequence[Token], place: Sequence[Token]) -> dict[str, float]
     done = _done(words)
     if _is_to_come(words, place):
         found["governed"] = 1.0
-    if not done and not any(
-        token.low in LISTS.governing or (done and (token.low in LISTS.ruling or _is_due(place, at)))
-        for at, token in enumerate(place)
-    ):
+    if not done and not any(token.low in LISTS.governing for token in place):
         return found
     if _only_due(done, place):
         found["governed"] = 1.0

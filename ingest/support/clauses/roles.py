@@ -196,12 +196,8 @@ def _verbs(text: str, words: Sequence[Token]) -> Iterator[_Verb]:
         straight = takewhile(lambda word: word.low not in LISTS.joints, behind)
         has_object = not passive and any(word.content for word in straight)
         near = list(_side(text, words, at, -1))
-        goes_on = (
-            bool(near)
-            and near[-1].low in LISTS.joining
-            and ")" in text[: near[-1].start][-2:]
-            and len(near) == 1
-        )
+        joined = len(near) == 1 and near[0].low in LISTS.joining
+        goes_on = joined and ")" in text[max(0, near[0].start - 2) : near[0].start]
         yield _Verb(frozenset(token.keys), _keys(before[:1]), doing, done, passive, goes_on, has_object)
 
 
