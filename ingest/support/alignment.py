@@ -86,6 +86,10 @@ def align(text: str, start: int, end: int, source: SourceText) -> Alignment:
     akin = {token.keys[0]: [key for key, _ in keys] for token, keys in zip(wanted, found, strict=True)}
     measures |= qualified(text, words, place, source.text, akin)
     measures["under"] = float(not holds)
+    # "## Tasks" does not say that the task is done, of which "task" is all that says something.
+    measures["only_named"] = float(
+        len(wanted) < 2 and source.text.startswith("##", span[0]) and "\n" not in source.text[slice(*span)]
+    )
     row = source.is_row(at)
     measures["other_row"] = float(
         row and (measures["subject"] or _attached_elsewhere(words, missing, absent))

@@ -69,6 +69,7 @@ VETOES: Mapping[str, str] = {
     "manner": "manner",
     "other_row": "row",
     "passed_over": "passed over",
+    "only_named": FAINT,
     "bystander": "bystander",
     "unrelated": "relation",
     "turned_round": "relation",

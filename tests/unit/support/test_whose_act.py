@@ -151,6 +151,7 @@ def hold(claim: str, source: str) -> Held:
         ),
         ("The press is going to be moved to the mill.", "The press has been moved to the mill."),
         ("The tables on cloth have been printed.", TASKS),
+        ("The task is done.", "# After the flood\n\n## Tasks\n\n- Raise the gauge.\n"),
     ],
 )
 def test_what_is_told_of_another_or_otherwise_is_not_stated(claim: str, source: str) -> None:
