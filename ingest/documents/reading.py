@@ -35,7 +35,7 @@ from vouchgate.ingest.documents.types import (
     Span,
     Unreadable,
 )
-from vouchgate.ingest.documents.words import LINKED, Shown, is_bold, show, split_sentences
+from vouchgate.ingest.documents.words import LINKED, Shown, is_bold, note_numbers, show, split_sentences
 
 _READERS: dict[str, Callable[[str, int], Layout]] = {
     **dict.fromkeys(("md", "markdown", "mdx", "mdown", "mkd", ""), read_markdown),
@@ -158,6 +158,7 @@ class _Assembly:
         bare = {(one.start, one.end) for one in self.found.references if self._is_address(one)}
         blanks = sorted({*bare, *self.found.wanted, *self.found.numerals})
         starts = [start for start, _ in blanks]
+        counted = note_numbers(self.text, self.flows)
         path: list[tuple[int, str]] = []
         section: tuple[str, ...] = ()
         listing = -1  # the block that lists sources because the one before it says so
@@ -168,7 +169,7 @@ class _Assembly:
                 self._block(*edges, Reason.CODE)
             else:
                 near = blanks[bisect_left(starts, edges[0]) : bisect_left(starts, edges[1])]
-                shown = show(self.text, flow, near)
+                shown = show(self.text, flow, near, counted)
                 self.shown.append(shown)
                 if flow.kind is FlowKind.HEADING:
                     self._block(*edges, Reason.HEADING)

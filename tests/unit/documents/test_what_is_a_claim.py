@@ -248,3 +248,42 @@ def test_what_is_no_document_is_refused_with_a_sentence(content: bytes, why: str
     with pytest.raises(Unreadable) as refused:
         read_document("page.md", content)
     assert str(refused.value) == why
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("It was built in [1935](log.md).", "It was built in 1935."),
+        ("Sales grew by [12%](log.md).", "Sales grew by 12%."),
+        ("It has [4](log.md) doors.", "It has 4 doors."),
+        ("It burned [4](log.md) times.", "It burned 4 times."),
+        ("It is [½](log.md) full.", "It is ½ full."),
+        ("It is old ([built in 1935](log.md)).", "It is old (built in 1935)."),
+        ("It is old ([1935](log.md)).", "It is old (1935)."),
+        ("It is old ([12% more](log.md), [not red](log.md)).", "It is old (12% more, not red)."),
+        ('It was built in <a href="log.md">1935</a>.', "It was built in 1935."),
+    ],
+)
+def test_a_link_on_a_value_keeps_it(text: str, said: str) -> None:
+    assert claims(text) == [said]
+
+
+@pytest.mark.parametrize(
+    "noted",
+    [
+        "It is hot [1](a.md).",
+        "It is hot [[1]](a.md)[[2]](b.md).",
+        'It is hot<sup><a href="a.md">7</a></sup>.',
+        "It is hot [†](a.md).",
+        "It is hot [¹](a.md).",
+        "It is hot ([#820](a.md)).",
+        "It is hot ([8167801](https://forge.example/commit/8167801)).",
+        "It is hot ([log](a.md), [2019 report](b.md), [page 12](c.md), [what it says](d.md)).",
+    ],
+)
+def test_the_number_of_a_note_and_the_name_of_a_source_are_no_words(noted: str) -> None:
+    assert [said.replace(" .", ".") for said in claims(noted)] == ["It is hot."]
+
+
+def test_bare_numbers_of_notes_are_counted_from_one() -> None:
+    assert claims("It is hot [1](a.md). It is old [2](b.md).") == ["It is hot.", "It is old."]
