@@ -47,6 +47,7 @@ _PAGE = re.compile(
 )
 _FRONT_MATTER = re.compile(r"(?:---|\+\+\+)[ \t]*\r?\n")
 _FRONT_LINE = re.compile(r"\s*(?:#.*|[\w.\"'-]+\s*[:=].*|- .*|-|[\]\[{}].*)?\r?\n?\Z|[ \t]+.*")
+_FRONT_KEY = re.compile(r"[\w.\"'-]+\s*[:=]\s*(.*)|\[.*")
 _LETTER = re.compile(r"[^\W_]")
 _LINE = re.compile(r"[^\n]*\n?")
 _FEW_WORDS = 5  # of links on a line of their own; more with a verb among them are a claim
@@ -96,11 +97,16 @@ def _front_matter(text: str) -> int:
         return begin
     at = opened.end()
     sign = text[begin : begin + 3]
+    keyed = listing = False  # a list belongs to a key without a value
     while at < len(text):
         line = _LINE.match(text, at)[0]  # type: ignore[index]
         if line.rstrip() == sign or (sign == "---" and line.rstrip() == "..."):
-            return at + len(line) if at > opened.end() else begin
+            return at + len(line) if keyed else begin
         if _FRONT_LINE.match(line) is None:
+            break
+        if (key := _FRONT_KEY.match(line)) is not None:
+            keyed, listing = True, not (key[1] or "").strip()
+        elif line.strip() and not line.startswith("#") and not (listing if line[0] == "-" else keyed):
             break
         at += len(line)
     return begin
