@@ -11,10 +11,12 @@ from collections.abc import Callable, Iterator
 
 from vouchgate.ingest.documents.classify import (
     asserts,
+    is_entry,
     is_label,
     is_source_heading,
     names_sources,
     reason_for,
+    tells,
 )
 from vouchgate.ingest.documents.html import read_html
 from vouchgate.ingest.documents.layout import Flow, FlowKind, Layout
@@ -118,6 +120,8 @@ class _Assembly:
     def __init__(self, name: str, text: str, layout: Layout) -> None:
         self.name, self.text, self.layout = name, text, layout
         self.flows = layout.flows
+        for flow in self.flows:
+            _read_as_words(text, flow)
         self.found: Found = find_references(text, layout, self._source_sections(), name)
         self.places = [reference.start for reference in self.found.references]
         self.shown: list[Shown | None] = []
@@ -242,7 +246,9 @@ class _Assembly:
             return False
         if listed:
             whole = self._refers(flow.lines[0][0], flow.lines[-1][1]) or flow.label.isdecimal()
-            if (whole or not asserts(said)) and flow.lines[-1][1] - flow.lines[0][0] <= _LONGEST_ENTRY:
+            if (whole or not (asserts(said) or self._tells(flow, said))) and flow.lines[-1][1] - flow.lines[
+                0
+            ][0] <= _LONGEST_ENTRY:
                 return True
         if names_sources(said):
             _, _, rest = said.partition(":")
@@ -251,13 +257,17 @@ class _Assembly:
             )
         if len(said) < _LONGEST_HEADING and is_bold(self.text[slice(*span)]) and is_source_heading(said):
             return True
-        if flow.kind is FlowKind.NOTE and not asserts(said):
+        if flow.kind is FlowKind.NOTE and not (asserts(said) or self._tells(flow, said)):
             return True
         if not refers:
             return False
         if _LETTER.search(shown.bare_words(*span).replace(LINKED, "")) is None:
-            return len(said.split()) < _FEW_WORDS or not asserts(said)
+            return not tells(said) and (len(said.split()) < _FEW_WORDS or not asserts(said))
         return is_label(said)
+
+    def _tells(self, flow: Flow, said: str) -> bool:
+        """Whether a sentence says what is the case, and is no part of the entry of a source."""
+        return tells(said) and not is_entry(self.text[flow.lines[0][0] : flow.lines[-1][1]])
 
     def _refers(self, start: int, end: int) -> bool:
         return bisect_left(self.places, start) < bisect_left(self.places, end)
@@ -356,6 +366,16 @@ class _Assembly:
             Finding(slip, start, end, self.text[start:end].strip())
             for slip, start, end in sorted(spans, key=lambda span: span[1:])
         ]
+
+
+def _read_as_words(text: str, flow: Flow) -> None:
+    """Takes a heading that is a sentence for what it is: a line of signs under a paragraph makes one of it."""
+    if flow.kind is FlowKind.HEADING:
+        shown = show(text, flow, ())
+        if flow.level and tells(shown.said(flow.lines[0][0], flow.lines[-1][1])):
+            flow.kind, flow.level = FlowKind.PARAGRAPH, 0
+        elif not flow.level and any(tells(shown.said(*cell)) for cell in flow.lines):
+            flow.kind = FlowKind.ROW
 
 
 def _descend(path: list[tuple[int, str]], level: int, said: str) -> None:

@@ -287,3 +287,37 @@ def test_the_number_of_a_note_and_the_name_of_a_source_are_no_words(noted: str) 
 
 def test_bare_numbers_of_notes_are_counted_from_one() -> None:
     assert claims("It is hot [1](a.md). It is old [2](b.md).") == ["It is hot.", "It is old."]
+
+
+BURNED = "The kiln of Vester burned down in 1935."
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("[The kiln of Vester burned down in 1935](log.md).", "page.md"),
+        (f"[{BURNED}](log.md)", "page.md"),
+        (f"It is old.[^1]\n\n[^1]: {BURNED} See the [log](log.md).", "page.md"),
+        (f"## Sources\n\n{BURNED}\n", "page.md"),
+        (f"{BURNED}\nIt is red.\n---\n", "page.md"),
+        (f"# {BURNED}\n", "page.md"),
+        (f"| {BURNED} |\n|---|\n| red |\n", "page.md"),
+        (f"<h2>{BURNED}</h2>", "page.html"),
+        (f"{BURNED}\n{'-' * len(BURNED)}\n", "page.txt"),
+    ],
+)
+def test_a_sentence_is_a_claim_wherever_it_stands(text: str, name: str) -> None:
+    assert BURNED in claims(text, name)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[The history of the kilns of Vester, part two.](log.md)",
+        "# How it was built\n",
+        "It is old.[^1]\n\n[^1]: Smith, J. (2019). How kilns changed the world. Kiln Press.",
+        "## Sources\n\n- Kilns of Vester, translated by Oda Brandt, second edition, revised.\n",
+    ],
+)
+def test_a_title_and_the_entry_of_a_source_are_none(text: str) -> None:
+    assert claims(text) in ([], ["It is old."])
