@@ -25,7 +25,10 @@ from vouchgate.ingest.documents.markdown import read_markdown
 from vouchgate.ingest.documents.reach import Reach, Sentence
 from vouchgate.ingest.documents.references import Found, find_references
 from vouchgate.ingest.documents.types import (
+    HTML,
     LARGEST,
+    MARKDOWN,
+    RST,
     Block,
     BlockKind,
     Document,
@@ -40,9 +43,9 @@ from vouchgate.ingest.documents.types import (
 from vouchgate.ingest.documents.words import LINKED, Shown, is_bold, note_numbers, show, split_sentences
 
 _READERS: dict[str, Callable[[str, int], Layout]] = {
-    **dict.fromkeys(("md", "markdown", "mdx", "mdown", "mkd", ""), read_markdown),
-    **dict.fromkeys(("htm", "html", "xhtml"), read_html),
-    **dict.fromkeys(("rst", "rest"), read_rst),
+    **dict.fromkeys((*MARKDOWN, ""), read_markdown),
+    **dict.fromkeys(HTML, read_html),
+    **dict.fromkeys(RST, read_rst),
 }
 _PAGE = re.compile(
     r"\s*(?:<!--.{0,1000}?-->\s*)?<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL
