@@ -7,10 +7,11 @@ import re
 
 from vouchgate.ingest.data import read_data
 from vouchgate.ingest.documents.layout import Definition, Flow, FlowKind, Layout, LineEnds, Mark, MarkKind
+from vouchgate.ingest.documents.words import numbers_item
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n|\Z)")
 _ITEM = re.compile(r"(?:[-*+•‣▪●◦–]|(?:\d{1,3}|#|[a-zA-Z])[.)]|\((?:\d{1,3}|[a-zA-Z])\))[ \t]+(?=\S)")
-_NUMBER = re.compile(r"\d+")
+_NUMBER = re.compile(r"\(?(\d+)[.)]")
 _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1{2,}\s*\Z")
 _TABLE = re.compile(r"[+|=][-=+| ]{2,}\Z")  # the rules of a grid or simple table
 _DIRECTIVE = re.compile(r"\.\.[ \t]+(?:\|[^|]+\|[ \t]+)?([A-Za-z][\w:.+-]*?)::[ \t]*")
@@ -152,6 +153,11 @@ class _Reader:
     def _words(self, start: int, line: str, indent: int, body: str) -> None:
         span = (start + indent, start + len(line))
         item = _ITEM.match(body)
+        number = _NUMBER.match(body)
+        if item is not None and number is not None and self.flow is not None:
+            last = self.flow.lines[-1]
+            label = f"{self.flow.label}. " if len(self.flow.lines) == 1 and self.flow.label else ""
+            item = item if numbers_item(label + self.text[last[0] : last[1]], int(number[1])) else None
         if item is not None and (self.flow is None or self.flow.item or not self.marked):
             listed = self.item_indent >= 0
             self._end_flow(blank=False)
@@ -160,8 +166,7 @@ class _Reader:
             self.items += 1
             self.item_indent = indent
             indent += item.end()
-            number = _NUMBER.match(body)
-            label = number[0] if number else ""
+            label = number[1] if number else ""
             span = (span[0] + item.end(), span[1])
             self._add(Flow(FlowKind.ITEM, [span], self.block, self.items, label=label, ends=self.ends))
         elif self.flow is not None and not (self.marked and _FIELD.match(body)):

@@ -29,6 +29,7 @@ _BOLD = re.compile(r"\s*(\*\*|__)(?!\s)[^*_\n]{1,200}?(?:\1\s*:?|:\1)\s*\Z")
 _BULLET = re.compile(r"[•●▪‣◦∙⁃](?<!\S.)(?=\s|\w)")
 _DIGIT_STOP = re.compile(r"\d[.)]\s")
 _NUMBER = re.compile(r"(?<!\S)\(?(\d{1,3})[.)](?=\s+\S)")
+_ITEM_NUMBER = re.compile(r"\(?(\d{1,3})[.)]\s")
 _LAST_WORD = re.compile(r"\w+\Z")
 # Words that a number behind them belongs to.
 _HAS_NUMBER = frozenset(read_data("documents.toml")["before_numbers"])
@@ -111,7 +112,7 @@ def show(text: str, flow: Flow, references: Sequence[Span], counted: AbstractSet
         kept = " "
         if flow.kind is FlowKind.ROW:
             bounds.append(first - start)
-        elif flow.ends is LineEnds.PLAIN:
+        elif flow.ends is LineEnds.PLAIN and not _goes_on(text, flow.lines[number], flow.lines[number + 1]):
             kept = "\n"
         if flow.ends is LineEnds.SHORT and _ends(text, flow.lines[number], flow.lines[number + 1]):
             bounds.append(first - start)
@@ -195,9 +196,8 @@ def _blank_mark(mark: Mark, blanks: list[tuple[int, int, str]], code: list[Span]
         case MarkKind.BREAK:
             blanks.append((mark.start, mark.end, " "))
         case MarkKind.HIDDEN:
-            blanks.append(
-                (mark.start, mark.end, mark.target if mark.target.isprintable() and mark.target else BLANK)
-            )
+            sign = " " if mark.target.isspace() else mark.target if mark.target.isprintable() else ""
+            blanks.append((mark.start, mark.end, sign or BLANK))
         case MarkKind.CODE:
             code.append((mark.start, mark.end))
 
@@ -259,7 +259,8 @@ def _numbers(text: str, bounds: tuple[int, ...], listed: int) -> Iterator[Span]:
             first -= 1
         leads = number == 1 and index + 1 < len(found) and found[index + 1][1] == "2" and may[index + 1] > 0
         counts = listed > 0 and number == listed + 1 and may[index] >= (1 if listed > 1 else 2)
-        if first in begins or counts or (leads and may[index] >= (3 if match[0][-1] == ")" else 2)):
+        begun = first in begins and (not first or number in (1, listed + 1) or may[index] > 2)
+        if begun or counts or (leads and may[index] >= (3 if match[0][-1] == ")" else 2)):
             listed = number
             yield match.span()
 
@@ -278,9 +279,28 @@ def _may_list(before: str) -> int:
     return 1 if last in _HAS_NUMBER else 2
 
 
+def _goes_on(text: str, line: Span, following: Span) -> bool:
+    """Whether a line begins with the number that ends the sentence of the line before."""
+    number = _ITEM_NUMBER.match(text, *following)
+    return number is not None and not numbers_item(text[line[0] : line[1]], int(number[1]))
+
+
+def numbers_item(before: str, number: int) -> bool:
+    """Whether a number at the begin of a line is that of an item, and not the end of the sentence in the line before:
+    it is the first, or follows that of the line, or what ends a sentence or leads in stands before it."""
+    listed = _ITEM_NUMBER.match(before)
+    return (
+        number == 1
+        or (listed is not None and number == int(listed[1]) + 1)
+        or _may_list(before.rstrip("*_")) > 2
+    )
+
+
 def _ends(text: str, line: Span, following: Span) -> bool:
     """Whether a line that the format would join to the next was ended by its writer."""
     after = text[following[0] : following[1]]
+    if (number := _ITEM_NUMBER.match(after)) is not None:
+        return numbers_item(text[line[0] : line[1]], int(number[1]))
     if _OWN_LINE.match(after) or is_bold(text[line[0] : line[1]]):
         return True
     length = line[1] - line[0]
