@@ -142,5 +142,14 @@ def test_what_no_reader_sees_is_markup(text: str, name: str) -> None:
     assert not any("is old." in said for said in claims(text, name))
 
 
+@pytest.mark.parametrize("box", ["!!! note", "??? tip", '=== "Tab"', "- !!! note"])
+def test_what_is_indented_in_a_box_is_no_code(box: str) -> None:
+    indent = "      " if box.startswith("-") else "    "
+    text = f"{box}\n\n{indent}It\n{indent}is old ([log]({A})).\n\n{indent}It is hot.\n\nIt is red.\n"
+    told = vouching(text)
+    assert told["It is old."] == [A] and told["It is hot."] == [] and "It is red." in told
+    assert ("code", "    fire()\n") in kinds("It is old!\n\n    fire()\n")
+
+
 def test_each_field_of_restructured_text_is_read_by_itself() -> None:
     assert claims(":Built: It is old.\n:Fuel: It burns oak.\n", "page.rst") == ["It is old.", "It burns oak."]

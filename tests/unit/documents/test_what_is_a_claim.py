@@ -310,6 +310,12 @@ def test_a_sentence_is_a_claim_wherever_it_stands(text: str, name: str) -> None:
     assert BURNED in claims(text, name)
 
 
+@pytest.mark.parametrize("lead", ["The kiln burned oak in 1935", "The kiln heats the bowls"])
+def test_a_sentence_that_leads_in_with_a_source_is_a_claim(lead: str) -> None:
+    assert claims(f"{lead} ([log](log.md)):\n\n- hot\n") == [f"{lead}:", "hot"]
+    assert claims("**Published sources** ([log](log.md)):\n\n- hot\n") == ["hot"]
+
+
 @pytest.mark.parametrize(
     "text",
     [
