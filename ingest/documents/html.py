@@ -219,13 +219,13 @@ class _Reader:
             self.cells[-1][0].extend(spans)
             self.cells[-1][1].extend(marks)
             return
-        if self.cells is None:
-            kind = FlowKind.HEADING if self.level else FlowKind.ITEM if self.item else FlowKind.PARAGRAPH
-            if not self.lists:
-                self._new_block()
-            self.flows.append(
-                Flow(kind, spans, self.block, self.item, self.level, marks=marks, ends=LineEnds.SPACE)
-            )
+        # In a row before its first cell, too, which a browser shows before the table.
+        kind = FlowKind.HEADING if self.level else FlowKind.ITEM if self.item else FlowKind.PARAGRAPH
+        if not self.lists:
+            self._new_block()
+        self.flows.append(
+            Flow(kind, spans, self.block, self.item, self.level, marks=marks, ends=LineEnds.SPACE)
+        )
 
     def _row(self) -> None:
         cells, self.cells = self.cells, None

@@ -270,7 +270,8 @@ class _Assembly:
 
     def _tells(self, flow: Flow, said: str) -> bool:
         """Whether a sentence says what is the case, and is no part of the entry of a source."""
-        return tells(said) and not is_entry(self.text[flow.lines[0][0] : flow.lines[-1][1]])
+        start, end = flow.lines[0][0], flow.lines[-1][1]
+        return tells(said) and not is_entry(self.text[start : min(end, start + _LONGEST_ENTRY)])
 
     def _refers(self, start: int, end: int) -> bool:
         return bisect_left(self.places, start) < bisect_left(self.places, end)

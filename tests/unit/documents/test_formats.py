@@ -113,6 +113,7 @@ def test_markup_that_is_not_closed_hides_nothing() -> None:
         ("<html><head><p>It is old.</p></head></html>", "page.html"),
         ("<textarea>It is old.</textarea>", "page.html"),
         ("<div><noscript>It is old.</noscript></div>", "page.md"),
+        ("<table><tr>It is old.</tr></table>", "page.html"),
         ("---\n# Kiln\n- It is old.\n---\n", "page.md"),
         ("---\nkiln: red\n- It is old.\n---\n", "page.md"),
         (".. note::\n\n   :Built: It is old.\n", "page.rst"),
