@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 
 from vouchgate.ingest.data import read_data
+from vouchgate.ingest.documents.html import html_flows
 from vouchgate.ingest.documents.layout import Definition, Flow, FlowKind, Layout, LineEnds, Mark, MarkKind
 from vouchgate.ingest.documents.words import numbers_item
 
@@ -113,7 +114,7 @@ class _Reader:
         self._end_flow(blank=True)
         return number + 1
 
-    def _explicit(self, number: int, at: int, body: str, indent: int) -> bool:
+    def _explicit(self, number: int, at: int, body: str, indent: int) -> bool:  # noqa: PLR0911  (one for each kind)
         """What begins with two dots; whether the line needs no more reading."""
         if (note := _NOTE.match(body)) is not None:
             self._end_flow(blank=False)
@@ -135,6 +136,9 @@ class _Reader:
                 return True
             return False
         self._end_flow(blank=False)
+        if directive[1] == "raw" and "html" in body[directive.end() :].split():
+            self._page(number, indent)
+            return True
         if directive[1] in _CODE:
             self.literal = indent
             self._code(at, at + len(body))
@@ -145,6 +149,24 @@ class _Reader:
             span = (at + directive.end(), at + len(body))
             self._add(Flow(FlowKind.PARAGRAPH, [span], self.block))
         return True
+
+    def _page(self, number: int, indent: int) -> None:
+        """Reads the HTML that is indented under the line of that number, behind its options."""
+        self.comment = indent  # none of its lines is read again
+        first = number + 1
+        while not self._is_blank(first) and _FIELD.match(self.text[slice(*self.lines[first])].strip()):
+            first += 1
+        after = first
+        while after < len(self.lines) and (self._is_blank(after) or self._indent(after) > indent):
+            after += 1
+        if first < after:
+            self.block += 1
+            span = self.lines[first][0], self.lines[after - 1][1]
+            self.layout.flows += html_flows(self.text, *span, block=self.block)
+
+    def _indent(self, number: int) -> int:
+        line = self.text[slice(*self.lines[number])]
+        return len(line) - len(line.lstrip())
 
     def _is_blank(self, number: int) -> bool:
         """Whether nothing stands in the line of that number; the last one has none after it."""

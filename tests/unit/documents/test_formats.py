@@ -120,6 +120,10 @@ def test_markup_that_is_not_closed_hides_nothing() -> None:
         (".. note::\n:Built: It is old.\n", "page.rst"),
         ("..\n\n   It is old.\n", "page.rst"),
         (".. class:: big\n\n   It is old.\n", "page.rst"),
+        (
+            ".. raw:: html\n   :class: a\n\n   <p>It is <b>old</b>\n   </p>\n\n.. raw:: html\n\n   It is old.\n",
+            "page.rst",
+        ),
         (".. csv-table::\n\n   It is old.\n", "page.rst"),
         ("- Where::\n\n  It is old.\n", "page.rst"),
     ],
