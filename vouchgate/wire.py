@@ -258,7 +258,7 @@ class DocumentIn(Wire):
     allow_no_claims: Annotated[bool, Field(strict=True)] = False
     fail_on: Annotated[
         list[Literal["false", "broken", "unknown", "unverified", "verified", "score", "no_claims"]] | None,
-        Field(max_length=7, description="All of them unless said."),
+        Field(min_length=1, max_length=7, description="All of them unless said."),
     ] = None
 
 

@@ -23,6 +23,14 @@ _LABEL = re.compile(
     re.IGNORECASE,
 )
 _BESIDE = re.compile(r"[;—–]|, (?:and|but|so|because|which|while|whereas|although|though|yet)\b")
+_SENTENCE_END = re.compile(r"[.!]['\"”’)\]*_\s]*\Z")
+_PLAIN_WORD = re.compile(r"[\w'’]+")
+_REGULAR = re.compile(r"[a-z]{3,}ed")
+_THIRD_PERSON = re.compile(r"[a-z]{2,}[^\Wsu]s")
+_OBJECT = frozenset(
+    ("a", "an", "the", "its", "no", "all", "only", "each", "every", "again", "nothing", "that", "whether")
+)
+_ENTRY = re.compile(r"\A[^\w]*[A-Z][\w'’-]+, [A-Z]\.|\((?:1[5-9]|20)\d\d[a-z]?[,)]")
 _LONGEST_LABEL = 12  # words before the colon of what only names its source
 
 
@@ -59,12 +67,41 @@ def is_source_heading(said: str) -> bool:
 def is_label(said: str) -> bool:
     """Whether words before a reference only name it: few, without a verb, and a colon at the end or no end at all."""
     body = said.strip().rstrip("*_ ")
-    return body.endswith(":") and len(body.split()) <= _LONGEST_LABEL and not asserts(body)
+    return (
+        body.endswith(":")
+        and len(body.split()) <= _LONGEST_LABEL
+        and not asserts(body)
+        and not _has_verb(body)
+    )
 
 
 def asserts(said: str) -> bool:
     """Whether there is a verb that makes these words a sentence."""
     return not _FINITE.isdisjoint(re.findall(r"[\w'’]+", said.lower()))
+
+
+def tells(said: str) -> bool:
+    """Whether words are a sentence that says what is the case, and no title or note on a source: they end like one, and
+    a verb stands behind their first word, in small letters as in no title."""
+    if _SENTENCE_END.search(said) is None:
+        return False
+    return _has_verb(said)
+
+
+def _has_verb(said: str) -> bool:
+    """Whether a verb stands behind the first word. "burns" may be a noun, and is a verb where an object follows."""
+    words = _PLAIN_WORD.findall(said)
+    return any(
+        word in _FINITE
+        or ((word in _PAST or _REGULAR.fullmatch(word)) and word not in _OF_SOURCES)
+        or (_THIRD_PERSON.fullmatch(word) and following in _OBJECT)
+        for word, following in zip(words[1:], [*words[2:], ""], strict=False)
+    )
+
+
+def is_entry(said: str) -> bool:
+    """Whether words begin as an entry of a bibliography does, or have its year between brackets."""
+    return _ENTRY.search(said) is not None
 
 
 def _is_question(body: str, start: str) -> bool:
@@ -126,6 +163,8 @@ _ORDERS = frozenset(_LISTS["orders"])
 _AFTER_VERB = frozenset(_LISTS["after_verb"])
 _STATES = frozenset(_LISTS["states_something"])
 _FINITE = frozenset(_LISTS["finite"])
+_PAST = frozenset(_LISTS["past"])
+_OF_SOURCES = frozenset(_LISTS["of_sources"])
 _SOURCE_HEADINGS = frozenset(_LISTS["source_headings"])
 _ABOUT = re.compile("|".join(_LISTS["about_document"]))
 _OPINION = re.compile("|".join(_LISTS["opinion"]))

@@ -51,8 +51,10 @@ class CheckedDocument:
         return tuple(one for one in self.claims if self.fingerprint_of(one) not in self.accepted)
 
     def fingerprint_of(self, one: CheckedClaim) -> str:
-        """A name of a claim with its verdict that holds while neither changes, wherever the claim moves."""
-        said = f"{self.document.name}\n{' '.join(one.claim.text.split())}\n{one.verdict}"
+        """A name of a claim with its verdict that holds while neither changes, wherever the claim moves. What leads in
+        to an item is part of what it says."""
+        words = f"{one.claim.lead} {one.claim.text}"
+        said = f"{self.document.name}\n{' '.join(words.split())}\n{one.verdict}"
         return hashlib.sha256(said.encode(errors="surrogatepass")).hexdigest()[:20]
 
     @property

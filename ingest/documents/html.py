@@ -19,8 +19,11 @@ _HREF = re.compile(r"""\shref\s?=\s?(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.I
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 _LINE = re.compile(r"[^\r\n]+")
 _WORD = re.compile(r"\w")
-# What a page does not show as text; its end tag is looked for and nothing else.
-_UNSEEN = frozenset({"script", "style", "template", "noscript", "textarea", "svg", "math", "head"})
+_COMMENT_END = re.compile(r"--!?>")
+# What a page does not show as text; its end tag is looked for and nothing else. Code hosts show of Markdown what stands
+# between tags that they leave out.
+_UNSEEN = frozenset({"script", "style", "template", "noscript", "svg", "math"})
+_UNSEEN_IN_MARKDOWN = frozenset({"script", "style", "template"})
 _CODE = frozenset({"pre", "listing", "xmp"})
 _INLINE_CODE = frozenset({"code", "kbd", "samp", "tt", "var"})
 _HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
@@ -36,6 +39,19 @@ _BREAKS |= frozenset(
     {"table", "thead", "tbody", "tfoot", "caption", "dd", "dt", "li", "tr", "option", "title", "legend"}
 )
 _BREAKS |= _HEADINGS | _CELLS | _LISTS
+
+
+def unseen_end(text: str, start: int, end: int) -> int:
+    """Where a comment, declaration or instruction ends that begins at `start`, as a browser reads it, to whom `<!-->`
+    is a whole comment. Nothing after it is hidden."""
+    if not text.startswith("<!--", start):
+        close = text.find(">", start, end)
+        return end if close < 0 else close + 1
+    for whole in ("<!-->", "<!--->"):
+        if text.startswith(whole, start, end):
+            return start + len(whole)
+    closed = _COMMENT_END.search(text, start + len("<!--"), end)
+    return end if closed is None else closed.end()
 
 
 def read_html(text: str, start: int) -> Layout:
@@ -72,6 +88,7 @@ class _Reader:
     def __init__(self, text: str, end: int, block: int | None, item: int) -> None:
         self.text, self.end = text, end
         self.fixed = block is not None
+        self.unseen = _UNSEEN_IN_MARKDOWN if self.fixed else _UNSEEN
         self.block, self.items = block or 0, item
         self.outer = item
         self.flows: list[Flow] = []
@@ -109,12 +126,11 @@ class _Reader:
     def _tag(self, tag: re.Match[str]) -> int:
         at = tag.end()
         if tag[0] == "<!--":
-            close = self.text.find("-->", tag.end(), self.end)
-            at = self.end if close < 0 else close + 3
+            at = unseen_end(self.text, tag.start(), self.end)
             self.marks.append(Mark(MarkKind.HIDDEN, tag.start(), at))
             return at
         name, closing = (tag["name"] or "").lower(), bool(tag["end"])
-        if name in _UNSEEN and not closing and not tag[0].endswith("/>"):
+        if name in self.unseen and not closing and not tag[0].endswith("/>"):
             return self._until_end_of(name, at)
         if name in _CODE and not closing and self.cells is None:
             self._flush()
@@ -203,13 +219,13 @@ class _Reader:
             self.cells[-1][0].extend(spans)
             self.cells[-1][1].extend(marks)
             return
-        if self.cells is None:
-            kind = FlowKind.HEADING if self.level else FlowKind.ITEM if self.item else FlowKind.PARAGRAPH
-            if not self.lists:
-                self._new_block()
-            self.flows.append(
-                Flow(kind, spans, self.block, self.item, self.level, marks=marks, ends=LineEnds.SPACE)
-            )
+        # In a row before its first cell, too, which a browser shows before the table.
+        kind = FlowKind.HEADING if self.level else FlowKind.ITEM if self.item else FlowKind.PARAGRAPH
+        if not self.lists:
+            self._new_block()
+        self.flows.append(
+            Flow(kind, spans, self.block, self.item, self.level, marks=marks, ends=LineEnds.SPACE)
+        )
 
     def _row(self) -> None:
         cells, self.cells = self.cells, None

@@ -17,6 +17,7 @@ from markdown_it.common.utils import normalizeReference
 from markdown_it.helpers import parseLinkDestination, parseLinkTitle
 from markdown_it.rules_inline.autolink import AUTOLINK_RE, EMAIL_RE
 
+from vouchgate.ingest.documents.html import unseen_end
 from vouchgate.ingest.documents.layout import Mark, MarkKind
 from vouchgate.ingest.documents.types import Span
 
@@ -132,8 +133,9 @@ class _Scan:
         tag = HTML_TAG_RE.match(content, start)
         if tag is None:
             return after
-        self._mark(MarkKind.HIDDEN, start, tag.end())
-        return tag.end()
+        end = tag.end() if content[after] not in "!?" else unseen_end(content, start, tag.end())
+        self._mark(MarkKind.HIDDEN, start, end)
+        return end
 
     def _may_end(self, start: int) -> bool:
         """Whether what ends a tag of this kind is ahead at all, without which the whole text would be searched."""

@@ -6,11 +6,13 @@ from __future__ import annotations
 import re
 
 from vouchgate.ingest.data import read_data
+from vouchgate.ingest.documents.html import html_flows
 from vouchgate.ingest.documents.layout import Definition, Flow, FlowKind, Layout, LineEnds, Mark, MarkKind
+from vouchgate.ingest.documents.words import numbers_item
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n|\Z)")
 _ITEM = re.compile(r"(?:[-*+•‣▪●◦–]|(?:\d{1,3}|#|[a-zA-Z])[.)]|\((?:\d{1,3}|[a-zA-Z])\))[ \t]+(?=\S)")
-_NUMBER = re.compile(r"\d+")
+_NUMBER = re.compile(r"\(?(\d+)[.)]")
 _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1{2,}\s*\Z")
 _TABLE = re.compile(r"[+|=][-=+| ]{2,}\Z")  # the rules of a grid or simple table
 _DIRECTIVE = re.compile(r"\.\.[ \t]+(?:\|[^|]+\|[ \t]+)?([A-Za-z][\w:.+-]*?)::[ \t]*")
@@ -18,6 +20,7 @@ _NOTE = re.compile(r"\.\.[ \t]+\[([^\]\s]{1,100})\][ \t]*")
 _TARGET = re.compile(r"\.\.[ \t]+_(`[^`]+`|[^:`]+):[ \t]*(\S*)[ \t]*\Z")
 _FIELD = re.compile(r":[\w -]{1,60}:(?:[ \t]+|\Z)")
 _CODE = frozenset(read_data("documents.toml")["code_directives"])
+_NAMING = ("figure", "class")  # directives that begin with a name; what is indented under them is words
 _LITERAL = re.compile(r"``(?!`)([^`\r\n]|`(?!`)){1,500}``")
 _ROLE = re.compile(r":[\w:.+-]{1,60}:(?=`)")
 _INLINE = re.compile(r"`([^`<>]{0,500})<([^<>\s]{1,2000})>`__?")
@@ -48,7 +51,7 @@ class _Reader:
         self.block = self.items = 0
         self.item_indent = -1
         self.literal: int | None = None  # the indentation that a block of code is deeper than
-        self.options = False  # the lines under a directive may still be its options
+        self.options: int | None = None  # the indentation of a directive whose options may still follow
         self.comment: int | None = None  # the indentation that a comment is deeper than
         self.blank = True
 
@@ -58,6 +61,7 @@ class _Reader:
             line = self.text[start:end].rstrip()
             stripped = line.lstrip()
             if not stripped:
+                self.options = None
                 self._end_flow(blank=True)
             elif number > skip:
                 skip = self._line(number, start, line, len(line) - len(stripped))
@@ -78,15 +82,16 @@ class _Reader:
                 return number
             self.literal = None
         body = line[indent:]
-        self.options = self.options and _FIELD.match(body) is not None
-        if self.options:  # of a directive
-            return number
+        if self.options is not None:
+            if indent > self.options and _FIELD.match(body):
+                return number
+            self.options = None
         if self.flow is None and (under := self._underline(number, line, indent)):
             return under
         if (_ADORNMENT.match(body) or _TABLE.match(body)) and _WORD.search(body) is None:
             self._end_flow(blank=False)
             return number
-        if self.marked and body.startswith("..") and self._explicit(start + indent, body, indent):
+        if self.marked and body.startswith("..") and self._explicit(number, start + indent, body, indent):
             return number
         self._words(start, line, indent, body)
         return number
@@ -109,7 +114,7 @@ class _Reader:
         self._end_flow(blank=True)
         return number + 1
 
-    def _explicit(self, at: int, body: str, indent: int) -> bool:
+    def _explicit(self, number: int, at: int, body: str, indent: int) -> bool:  # noqa: PLR0911  (one for each kind)
         """What begins with two dots; whether the line needs no more reading."""
         if (note := _NOTE.match(body)) is not None:
             self._end_flow(blank=False)
@@ -127,37 +132,66 @@ class _Reader:
         if directive is None:
             if body == ".." or body.startswith(".. "):
                 self._end_flow(blank=False)
-                self.comment = indent
+                self.comment = None if body == ".." and self._is_blank(number + 1) else indent
                 return True
             return False
         self._end_flow(blank=False)
+        if directive[1] == "raw" and "html" in body[directive.end() :].split():
+            self._page(number, indent)
+            return True
         if directive[1] in _CODE:
             self.literal = indent
             self._code(at, at + len(body))
             return True
-        self.options = True
-        if body[directive.end() :] and directive[1] != "figure":
+        self.options = indent
+        if body[directive.end() :] and directive[1] not in _NAMING:
             self.block += 1
             span = (at + directive.end(), at + len(body))
             self._add(Flow(FlowKind.PARAGRAPH, [span], self.block))
         return True
 
+    def _page(self, number: int, indent: int) -> None:
+        """Reads the HTML that is indented under the line of that number, behind its options."""
+        self.comment = indent  # none of its lines is read again
+        first = number + 1
+        while not self._is_blank(first) and _FIELD.match(self.text[slice(*self.lines[first])].strip()):
+            first += 1
+        after = first
+        while after < len(self.lines) and (self._is_blank(after) or self._indent(after) > indent):
+            after += 1
+        if first < after:
+            self.block += 1
+            span = self.lines[first][0], self.lines[after - 1][1]
+            self.layout.flows += html_flows(self.text, *span, block=self.block)
+
+    def _indent(self, number: int) -> int:
+        line = self.text[slice(*self.lines[number])]
+        return len(line) - len(line.lstrip())
+
+    def _is_blank(self, number: int) -> bool:
+        """Whether nothing stands in the line of that number; the last one has none after it."""
+        return number >= len(self.lines) or not self.text[slice(*self.lines[number])].strip()
+
     def _words(self, start: int, line: str, indent: int, body: str) -> None:
         span = (start + indent, start + len(line))
-        if (item := _ITEM.match(body)) is not None and (
-            self.flow is None or self.flow.item or not self.marked
-        ):
+        item = _ITEM.match(body)
+        number = _NUMBER.match(body)
+        if item is not None and number is not None and self.flow is not None:
+            last = self.flow.lines[-1]
+            label = f"{self.flow.label}. " if len(self.flow.lines) == 1 and self.flow.label else ""
+            item = item if numbers_item(label + self.text[last[0] : last[1]], int(number[1])) else None
+        if item is not None and (self.flow is None or self.flow.item or not self.marked):
             listed = self.item_indent >= 0
             self._end_flow(blank=False)
             if not listed:
                 self.block += 1
             self.items += 1
             self.item_indent = indent
-            number = _NUMBER.match(body)
-            label = number[0] if number else ""
+            indent += item.end()
+            label = number[1] if number else ""
             span = (span[0] + item.end(), span[1])
             self._add(Flow(FlowKind.ITEM, [span], self.block, self.items, label=label, ends=self.ends))
-        elif self.flow is not None:
+        elif self.flow is not None and not (self.marked and _FIELD.match(body)):
             self.flow.lines.append(span)
         else:
             if indent <= self.item_indent or self.item_indent < 0:

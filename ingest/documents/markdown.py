@@ -25,6 +25,7 @@ _BAR = re.compile(r"\|(?<!\\.)")
 _WORD = re.compile(r"\w")
 _TASK = re.compile(r"\[[ xX]\]\s+(?=\S)")
 _ALERT = re.compile(r"\[!(?:NOTE|TIP|IMPORTANT|WARNING|CAUTION)\]\Z")
+_BOX = re.compile(r"(?:!!!|\?\?\?\+?|={3}[!+]?) ?[\w\"]")
 _HOLDING = ("bullet_list", "ordered_list", "table_", "footnote_reference")  # what is in these is one block
 _UNREAD = frozenset(
     {
@@ -82,13 +83,13 @@ class _Reader:
         self.layout.flows.sort(key=lambda flow: flow.lines[0])
         return self.layout
 
-    def _walk(self, tokens: list[Token]) -> None:  # noqa: PLR0912  (one case for each kind of token)
+    def _walk(self, tokens: list[Token]) -> None:  # noqa: PLR0912, PLR0915  (one case for each kind of token)
         block = held = item = items = 0
         inside: list[tuple[int, str]] = []  # the list items around
         heading, note = 0, ""
         header: tuple[Span, ...] = ()
         number = ""
-        for token in tokens:
+        for index, token in enumerate(tokens):
             kind = token.type
             if kind in _UNREAD:
                 continue
@@ -110,6 +111,8 @@ class _Reader:
                 note = str(token.meta["label"])
             elif kind == "footnote_reference_close":
                 note = ""
+            elif kind == "code_block" and _is_boxed(tokens[max(index - 4, 0) : index]):
+                self._boxed(token, block, item)
             elif kind in ("fence", "code_block"):
                 self._code(token, block, item)
             elif kind == "html_block" and token.map:
@@ -141,6 +144,28 @@ class _Reader:
             self.layout.flows.append(
                 Flow(FlowKind.CODE, [(self.lines[first][0], self.lines[last][1])], block, item)
             )
+
+    def _boxed(self, token: Token, block: int, item: int) -> None:
+        """Reads what is indented in the box of a note, which other readers of Markdown take for code."""
+        first, after = token.map or (0, 0)
+        after = min(after, len(self.lines))
+        lines: list[Span] = []
+        for number in range(first, after + 1):
+            start, stop = self.lines[number] if number < after else (0, 0)
+            line = self.text[start:stop]
+            if line.strip():
+                self.covered.add(number)
+                left = len(line) - len(line.lstrip())
+                lines.append((start + left, start + len(line.rstrip())))
+            elif lines:
+                flow = Flow(FlowKind.ITEM if item else FlowKind.PARAGRAPH, lines, block, item)
+                content = "\n".join(self.text[slice(*each)] for each in lines)
+                pieces = [(0, lines[0][0])]
+                for begin, end in lines[:-1]:
+                    pieces.append((pieces[-1][0] + end - begin + 1, lines[len(pieces)][0]))
+                self._marks(content, pieces, flow)
+                self.layout.flows.append(flow)
+                lines = []
 
     def _text(self, token: Token, flow: Flow) -> None:
         """Finds the lines of a token in the text, each behind what its quotation or list puts before it."""
@@ -223,6 +248,16 @@ class _Reader:
             if _WORD.search(line, begin):
                 span = (start + begin, start + len(line))
                 self.layout.flows.append(Flow(FlowKind.PARAGRAPH, [span], -number - 1))
+
+
+def _is_boxed(before: list[Token]) -> bool:
+    """Whether what was read last opens the box of a note, or the page of a tab: `!!! note`, `=== "Python"`."""
+    words = next((token.content for token in reversed(before) if token.type == "inline"), "")
+    return (
+        bool(before)
+        and before[-1].type == "paragraph_close"
+        and _BOX.match(words.rpartition("\n")[2]) is not None
+    )
 
 
 def _placed(mark: Mark, by: int, pieces: list[tuple[int, int]]) -> Mark:

@@ -11,10 +11,12 @@ from collections.abc import Callable, Iterator
 
 from vouchgate.ingest.documents.classify import (
     asserts,
+    is_entry,
     is_label,
     is_source_heading,
     names_sources,
     reason_for,
+    tells,
 )
 from vouchgate.ingest.documents.html import read_html
 from vouchgate.ingest.documents.layout import Flow, FlowKind, Layout
@@ -23,7 +25,10 @@ from vouchgate.ingest.documents.markdown import read_markdown
 from vouchgate.ingest.documents.reach import Reach, Sentence
 from vouchgate.ingest.documents.references import Found, find_references
 from vouchgate.ingest.documents.types import (
+    HTML,
     LARGEST,
+    MARKDOWN,
+    RST,
     Block,
     BlockKind,
     Document,
@@ -35,18 +40,19 @@ from vouchgate.ingest.documents.types import (
     Span,
     Unreadable,
 )
-from vouchgate.ingest.documents.words import LINKED, Shown, is_bold, show, split_sentences
+from vouchgate.ingest.documents.words import LINKED, Shown, is_bold, note_numbers, show, split_sentences
 
 _READERS: dict[str, Callable[[str, int], Layout]] = {
-    **dict.fromkeys(("md", "markdown", "mdx", "mdown", "mkd", ""), read_markdown),
-    **dict.fromkeys(("htm", "html", "xhtml"), read_html),
-    **dict.fromkeys(("rst", "rest"), read_rst),
+    **dict.fromkeys((*MARKDOWN, ""), read_markdown),
+    **dict.fromkeys(HTML, read_html),
+    **dict.fromkeys(RST, read_rst),
 }
 _PAGE = re.compile(
     r"\s*(?:<!--.{0,1000}?-->\s*)?<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL
 )
 _FRONT_MATTER = re.compile(r"(?:---|\+\+\+)[ \t]*\r?\n")
 _FRONT_LINE = re.compile(r"\s*(?:#.*|[\w.\"'-]+\s*[:=].*|- .*|-|[\]\[{}].*)?\r?\n?\Z|[ \t]+.*")
+_FRONT_KEY = re.compile(r"[\w.\"'-]+\s*[:=]\s*(.*)|\[.*")
 _LETTER = re.compile(r"[^\W_]")
 _LINE = re.compile(r"[^\n]*\n?")
 _FEW_WORDS = 5  # of links on a line of their own; more with a verb among them are a claim
@@ -96,11 +102,16 @@ def _front_matter(text: str) -> int:
         return begin
     at = opened.end()
     sign = text[begin : begin + 3]
+    keyed = listing = False  # a list belongs to a key without a value
     while at < len(text):
         line = _LINE.match(text, at)[0]  # type: ignore[index]
         if line.rstrip() == sign or (sign == "---" and line.rstrip() == "..."):
-            return at + len(line) if at > opened.end() else begin
+            return at + len(line) if keyed else begin
         if _FRONT_LINE.match(line) is None:
+            break
+        if (key := _FRONT_KEY.match(line)) is not None:
+            keyed, listing = True, not (key[1] or "").strip()
+        elif line.strip() and not line.startswith("#") and not (listing if line[0] == "-" else keyed):
             break
         at += len(line)
     return begin
@@ -112,6 +123,8 @@ class _Assembly:
     def __init__(self, name: str, text: str, layout: Layout) -> None:
         self.name, self.text, self.layout = name, text, layout
         self.flows = layout.flows
+        for flow in self.flows:
+            _read_as_words(text, flow)
         self.found: Found = find_references(text, layout, self._source_sections(), name)
         self.places = [reference.start for reference in self.found.references]
         self.shown: list[Shown | None] = []
@@ -158,6 +171,7 @@ class _Assembly:
         bare = {(one.start, one.end) for one in self.found.references if self._is_address(one)}
         blanks = sorted({*bare, *self.found.wanted, *self.found.numerals})
         starts = [start for start, _ in blanks]
+        counted = note_numbers(self.text, self.flows)
         path: list[tuple[int, str]] = []
         section: tuple[str, ...] = ()
         listing = -1  # the block that lists sources because the one before it says so
@@ -168,7 +182,7 @@ class _Assembly:
                 self._block(*edges, Reason.CODE)
             else:
                 near = blanks[bisect_left(starts, edges[0]) : bisect_left(starts, edges[1])]
-                shown = show(self.text, flow, near)
+                shown = show(self.text, flow, near, counted)
                 self.shown.append(shown)
                 if flow.kind is FlowKind.HEADING:
                     self._block(*edges, Reason.HEADING)
@@ -235,7 +249,9 @@ class _Assembly:
             return False
         if listed:
             whole = self._refers(flow.lines[0][0], flow.lines[-1][1]) or flow.label.isdecimal()
-            if (whole or not asserts(said)) and flow.lines[-1][1] - flow.lines[0][0] <= _LONGEST_ENTRY:
+            if (whole or not (asserts(said) or self._tells(flow, said))) and flow.lines[-1][1] - flow.lines[
+                0
+            ][0] <= _LONGEST_ENTRY:
                 return True
         if names_sources(said):
             _, _, rest = said.partition(":")
@@ -244,13 +260,18 @@ class _Assembly:
             )
         if len(said) < _LONGEST_HEADING and is_bold(self.text[slice(*span)]) and is_source_heading(said):
             return True
-        if flow.kind is FlowKind.NOTE and not asserts(said):
+        if flow.kind is FlowKind.NOTE and not (asserts(said) or self._tells(flow, said)):
             return True
         if not refers:
             return False
         if _LETTER.search(shown.bare_words(*span).replace(LINKED, "")) is None:
-            return len(said.split()) < _FEW_WORDS or not asserts(said)
+            return not tells(said) and (len(said.split()) < _FEW_WORDS or not asserts(said))
         return is_label(said)
+
+    def _tells(self, flow: Flow, said: str) -> bool:
+        """Whether a sentence says what is the case, and is no part of the entry of a source."""
+        start, end = flow.lines[0][0], flow.lines[-1][1]
+        return tells(said) and not is_entry(self.text[start : min(end, start + _LONGEST_ENTRY)])
 
     def _refers(self, start: int, end: int) -> bool:
         return bisect_left(self.places, start) < bisect_left(self.places, end)
@@ -349,6 +370,16 @@ class _Assembly:
             Finding(slip, start, end, self.text[start:end].strip())
             for slip, start, end in sorted(spans, key=lambda span: span[1:])
         ]
+
+
+def _read_as_words(text: str, flow: Flow) -> None:
+    """Takes a heading that is a sentence for what it is: a line of signs under a paragraph makes one of it."""
+    if flow.kind is FlowKind.HEADING:
+        shown = show(text, flow, ())
+        if flow.level and tells(shown.said(flow.lines[0][0], flow.lines[-1][1])):
+            flow.kind, flow.level = FlowKind.PARAGRAPH, 0
+        elif not flow.level and any(tells(shown.said(*cell)) for cell in flow.lines):
+            flow.kind = FlowKind.ROW
 
 
 def _descend(path: list[tuple[int, str]], level: int, said: str) -> None:

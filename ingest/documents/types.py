@@ -9,6 +9,12 @@ from vouchgate.ingest.claims.citation import Citation
 
 LARGEST = 5_000_000  # bytes of a document
 
+# What files are named that are told by their names; all else is plain text.
+MARKDOWN = ("md", "markdown", "mdx", "mdown", "mkd")
+HTML = ("html", "htm", "xhtml")
+RST = ("rst", "rest")
+FORMATS = (*MARKDOWN, *HTML, *RST)
+
 Span = tuple[int, int]  # start and end, in characters of the decoded text
 
 

@@ -4,10 +4,13 @@ with everything that nobody reads as words blanked out."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from vouchgate.ingest.data import read_data
+from vouchgate.ingest.documents.classify import asserts
 from vouchgate.ingest.documents.layout import Flow, FlowKind, LineEnds, Mark, MarkKind
 from vouchgate.ingest.documents.types import Span
 from vouchgate.ingest.language.sentences import sentences
@@ -26,9 +29,21 @@ _BOLD = re.compile(r"\s*(\*\*|__)(?!\s)[^*_\n]{1,200}?(?:\1\s*:?|:\1)\s*\Z")
 _BULLET = re.compile(r"[•●▪‣◦∙⁃](?<!\S.)(?=\s|\w)")
 _DIGIT_STOP = re.compile(r"\d[.)]\s")
 _NUMBER = re.compile(r"(?<!\S)\(?(\d{1,3})[.)](?=\s+\S)")
+_ITEM_NUMBER = re.compile(r"\(?(\d{1,3})[.)]\s")
 _LAST_WORD = re.compile(r"\w+\Z")
 # Words that a number behind them belongs to.
 _HAS_NUMBER = frozenset(read_data("documents.toml")["before_numbers"])
+_NOTE_NUMBER = re.compile(
+    r"([1-9]\d{0,2})|[⁰¹²³⁴-⁹]{1,3}|#\d{1,7}|\\?\[?\^?[1-9]\d{0,2}(?:\s?[,;–-]\s?[1-9]\d{0,2})*\\?\]?"
+)
+_BEFORE_NOTE = re.compile(r"(?:<sup>|\^|\[)\s*\Z", re.IGNORECASE)
+# What says something between brackets, and is no name of a source: a value, words around one, a denial.
+_SAYS = re.compile(
+    r"(?!#)[^A-Za-z]*\d[^A-Za-z]*\Z|(?!(?:1\d|20)\d\d\b)[~≈<>$€£+-]?\d[\d.,]*+(?![\w-])|(?:not|never|no)\b"
+    r"|[a-z].*\b(?:in|by|at|since|until|to|than|about|over|under|nearly|only)\s\W?\d"
+)
+_COMMIT = re.compile(r"`?\d{7,40}`?")  # whose id happens to have no letter
+_ASKS = re.compile(r"(?:wh(?:at|y|ere|en|o|ich)|how)\b")  # begins what is a title
 _SOURCES = re.compile(r"(?<=[.!?)\]])\s+(?=(?:\w+ )?(?:Sources?|References?):)")
 _EMPHASIS = re.compile(r"[*_~]+")
 _CITING_ONLY = re.compile(
@@ -75,8 +90,16 @@ class Shown:
         return self.bare[start - self.start : end - self.start]
 
 
-def show(text: str, flow: Flow, references: Sequence[Span]) -> Shown:
-    """The words of a flow, without the references at those places. A link keeps its words."""
+def note_numbers(text: str, flows: Iterable[Flow]) -> frozenset[int]:
+    """The numbers that stand alone on links: those of notes are counted from 1."""
+    links = (mark for flow in flows for mark in flow.marks if mark.kind is MarkKind.LINK)
+    numbers = (_NOTE_NUMBER.fullmatch(text, *mark.shown) for mark in links)
+    return frozenset(int(number[1]) for number in numbers if number is not None and number[1])
+
+
+def show(text: str, flow: Flow, references: Sequence[Span], counted: AbstractSet[int] = frozenset()) -> Shown:
+    """The words of a flow, without the references at those places. A link keeps its words, but for the number of a
+    note; `counted` are the numbers on links of the document."""
     start, end = flow.lines[0][0], flow.lines[-1][1]
     if len(flow.lines) == 1 and not flow.marks and not references:
         words = text[start:end]
@@ -89,19 +112,22 @@ def show(text: str, flow: Flow, references: Sequence[Span]) -> Shown:
         kept = " "
         if flow.kind is FlowKind.ROW:
             bounds.append(first - start)
-        elif flow.ends is LineEnds.PLAIN:
+        elif flow.ends is LineEnds.PLAIN and not _goes_on(text, flow.lines[number], flow.lines[number + 1]):
             kept = "\n"
         if flow.ends is LineEnds.SHORT and _ends(text, flow.lines[number], flow.lines[number + 1]):
             bounds.append(first - start)
         if first < last:
             blanks.append((first, last, kept))
     code: list[Span] = []
-    linked: list[Span] = []
+    linked: list[Mark] = []
     for mark in flow.marks:
-        _blank_mark(text, mark, blanks, code, linked)
+        if mark.kind is MarkKind.LINK and _is_note(text, mark, counted):
+            blanks.append((mark.start, mark.end, BLANK))
+        else:
+            _blank_mark(mark, blanks, code, linked)
     read = _blanked(text, start, end, blanks) if blanks else text[start:end]
-    bare = _covered(read, start, linked, LINKED) if linked else read
-    citing = [match.span() for match in _CITING_ONLY.finditer(bare)] if linked else []
+    bare = _covered(read, start, [mark.shown for mark in linked], LINKED) if linked else read
+    citing = list(_citing(text, start, bare, linked)) if linked else []
     if citing:
         read = _blanked(read, 0, len(read), [(first, last, BLANK) for first, last in citing])
         bare = _covered(bare, 0, [(first + 1, last - 1) for first, last in citing], LINKED)
@@ -125,21 +151,53 @@ def show(text: str, flow: Flow, references: Sequence[Span]) -> Shown:
     )
 
 
-def _blank_mark(
-    text: str, mark: Mark, blanks: list[tuple[int, int, str]], code: list[Span], linked: list[Span]
-) -> None:
+def _citing(text: str, start: int, bare: str, links: list[Mark]) -> Iterator[Span]:
+    """Where brackets stand that only name sources, by places in the flow."""
+    saying = sorted(link.start for link in links if _says(text[slice(*link.shown)].strip()))
+    for match in _CITING_ONLY.finditer(bare):
+        following = bisect_left(saying, start + match.start())
+        if following == len(saying) or saying[following] >= start + match.end():
+            yield match.span()
+
+
+def _says(words: str) -> bool:
+    """Whether the words of a link between brackets say more than what the source is called."""
+    return _SAYS.match(words) is not None or (
+        words[:1].islower() and _ASKS.match(words) is None and asserts(words)
+    )
+
+
+def _is_note(text: str, mark: Mark, counted: AbstractSet[int]) -> bool:
+    """Whether a link is the sign or the number of a note, and no word of its sentence: it stands between brackets or
+    above the line, or it is one that the document counts up to, behind no word that takes a number ("in 3")."""
+    shown = text[slice(*mark.shown)].strip()
+    if not any(character.isalnum() for character in shown):
+        return True
+    if _COMMIT.fullmatch(shown) and shown.strip("`") in mark.target:
+        return True
+    number = _NOTE_NUMBER.fullmatch(shown)
+    if number is None:
+        return False
+    short = text[mark.start : mark.end] == f"[{shown}]"  # its target stands elsewhere
+    if number[1] is None or short or _BEFORE_NOTE.search(text, max(mark.start - 10, 0), mark.start):
+        return True
+    word = _LAST_WORD.search(text[max(mark.start - 30, 0) : mark.start].rstrip())
+    takes = (
+        word is not None and word[0].lower() in _HAS_NUMBER and word[0].lower() not in ("and", "or", "see")
+    )
+    return not takes and (number[1] == "1" or int(number[1]) - 1 in counted)
+
+
+def _blank_mark(mark: Mark, blanks: list[tuple[int, int, str]], code: list[Span], linked: list[Mark]) -> None:
     match mark.kind:
-        case MarkKind.LINK if not any(character.isalpha() for character in text[slice(*mark.shown)]):
-            blanks.append((mark.start, mark.end, BLANK))  # the number of a note
         case MarkKind.LINK:
             blanks += ((mark.start, mark.shown[0], BLANK), (mark.shown[1], mark.end, BLANK))
-            linked.append(mark.shown)
+            linked.append(mark)
         case MarkKind.BREAK:
             blanks.append((mark.start, mark.end, " "))
         case MarkKind.HIDDEN:
-            blanks.append(
-                (mark.start, mark.end, mark.target if mark.target.isprintable() and mark.target else BLANK)
-            )
+            sign = " " if mark.target.isspace() else mark.target if mark.target.isprintable() else ""
+            blanks.append((mark.start, mark.end, sign or BLANK))
         case MarkKind.CODE:
             code.append((mark.start, mark.end))
 
@@ -201,7 +259,8 @@ def _numbers(text: str, bounds: tuple[int, ...], listed: int) -> Iterator[Span]:
             first -= 1
         leads = number == 1 and index + 1 < len(found) and found[index + 1][1] == "2" and may[index + 1] > 0
         counts = listed > 0 and number == listed + 1 and may[index] >= (1 if listed > 1 else 2)
-        if first in begins or counts or (leads and may[index] >= (3 if match[0][-1] == ")" else 2)):
+        begun = first in begins and (not first or number in (1, listed + 1) or may[index] > 2)
+        if begun or counts or (leads and may[index] >= (3 if match[0][-1] == ")" else 2)):
             listed = number
             yield match.span()
 
@@ -220,9 +279,28 @@ def _may_list(before: str) -> int:
     return 1 if last in _HAS_NUMBER else 2
 
 
+def _goes_on(text: str, line: Span, following: Span) -> bool:
+    """Whether a line begins with the number that ends the sentence of the line before."""
+    number = _ITEM_NUMBER.match(text, *following)
+    return number is not None and not numbers_item(text[line[0] : line[1]], int(number[1]))
+
+
+def numbers_item(before: str, number: int) -> bool:
+    """Whether a number at the begin of a line is that of an item, and not the end of the sentence in the line before:
+    it is the first, or follows that of the line, or what ends a sentence or leads in stands before it."""
+    listed = _ITEM_NUMBER.match(before)
+    return (
+        number == 1
+        or (listed is not None and number == int(listed[1]) + 1)
+        or _may_list(before.rstrip("*_")) > 2
+    )
+
+
 def _ends(text: str, line: Span, following: Span) -> bool:
     """Whether a line that the format would join to the next was ended by its writer."""
     after = text[following[0] : following[1]]
+    if (number := _ITEM_NUMBER.match(after)) is not None:
+        return numbers_item(text[line[0] : line[1]], int(number[1]))
     if _OWN_LINE.match(after) or is_bold(text[line[0] : line[1]]):
         return True
     length = line[1] - line[0]

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import NoReturn
 
 from vouchgate.ingest.documents import LARGEST, Unreadable
+from vouchgate.ingest.documents.types import FORMATS
 
-ENDINGS = (".md", ".markdown", ".rst", ".html", ".htm", ".txt")
+ENDINGS = tuple(f".{name}" for name in (*FORMATS, "txt"))
 
 
 def content_of(file: str) -> bytes:

@@ -351,6 +351,7 @@ HOSTILE: list[tuple[str, bytes, int, str]] = [
     ("empty", b'{"content":" \\n"}', 422, "document_unreadable"),
     ("an unknown field", b'{"content":"a","url":"x"}', 422, "invalid_request"),
     ("an unknown kind", b'{"content":"a","fail_on":["all"]}', 422, "invalid_request"),
+    ("no kind, so that all would pass", b'{"content":"a","fail_on":[]}', 422, "invalid_request"),
     (
         "10,000 links",
         json.dumps(

@@ -406,3 +406,17 @@ def test_ci_may_want_less(tmp_path: Path, site: WebServer) -> None:
     assert run(tmp_path, "kiln.md", site=site).returncode == 3
     assert run(tmp_path, "kiln.md", "--fail-on", "false,broken", site=site).returncode == 0
     assert run(tmp_path, "kiln.md", "--fail-on", "false, unverified", site=site).returncode == 1
+
+
+@pytest.mark.parametrize("nothing", ["", ",", " "])
+def test_a_run_that_would_fail_on_nothing_is_refused(tmp_path: Path, nothing: str) -> None:
+    (tmp_path / "page.md").write_text("The kiln of Vester was built in 1935.\n", "utf-8")
+    refused = run(tmp_path, "page.md", "--fail-on", nothing)
+    assert refused.returncode == 2 and b"--fail-on names nothing" in refused.stderr
+
+
+@pytest.mark.parametrize("ending", ["mdx", "mkd", "xhtml", "rest"])
+def test_a_folder_has_every_document_that_is_told_by_its_name(tmp_path: Path, ending: str) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / f"page.{ending}").write_text("The kiln of Vester was built in 1935.\n", "utf-8")
+    assert told(run(tmp_path, "docs", "--format", "json"), 1)["documents"][0]["file"] == f"docs/page.{ending}"

@@ -60,9 +60,9 @@ def test_the_hook_refuses_a_commit_with_a_claim_that_does_not_hold(
     assert set(hook["types_or"]) == {"markdown", "rst", "html"}
     command = shlex.join([*shlex.split(hook["entry"]), *hook["args"]])
     script = pottery.path / ".git" / "hooks" / "pre-commit"
-    # What pre-commit does: the files that are in the commit, as arguments.
+    # What pre-commit does: the files that are in the commit, as arguments, whatever they are called.
     script.write_text(
-        f"#!/bin/sh\ngit diff --cached --name-only --diff-filter=AM -z | xargs -0 {command} --\n", "utf-8"
+        f"#!/bin/sh\ngit diff --cached --name-only --diff-filter=AM -z | xargs -0 {command}\n", "utf-8"
     )
     script.chmod(0o755)
     ada = {
@@ -80,6 +80,12 @@ def test_the_hook_refuses_a_commit_with_a_claim_that_does_not_hold(
     assert refused.returncode != 0
     assert "docs/kiln.md:6:1: BROKEN_CITATION: No ADR-9 exists" in refused.stdout + refused.stderr
     assert pottery.git("rev-parse", "HEAD") == start
+    pottery.write({"--fail-on=unknown.md": "It is hot.\n"})
+    as_option = commit(TRUE + WRONG, environment(programs, **ada))
+    assert (
+        as_option.returncode != 0
+        and "docs/kiln.md:6:1: BROKEN_CITATION" in as_option.stdout + as_option.stderr
+    )
     done = commit(
         TRUE + "\nThe kiln is fired with wood of the beech.\n",
         environment(Path(sys.executable).parent, **ada),

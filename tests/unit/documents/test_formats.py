@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.unit.documents.desk import claims, kinds, read, vouching
 
 A, B = "https://oven.example/a", "https://oven.example/b"
@@ -97,3 +99,62 @@ def test_markup_that_is_not_closed_hides_nothing() -> None:
         "<td>The kiln is hot.",
     ):
         assert claims(text, "a.html") == ["The kiln is hot."]
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("<!--> It is old. -->\n", "page.md"),
+        ("It <!-- was --!>is old. <!-- -->\n", "page.md"),
+        ("<![CDATA[>It is old.]]>\n", "page.md"),
+        ("<p><!--> It is old. <!-- --></p>", "page.html"),
+        ("<p><!-- a --!> It is old. <!-- --></p>", "page.html"),
+        ("<head>\nIt is old.\n</head>\n", "page.md"),
+        ("<html><head><p>It is old.</p></head></html>", "page.html"),
+        ("<textarea>It is old.</textarea>", "page.html"),
+        ("<div><noscript>It is old.</noscript></div>", "page.md"),
+        ("<table><tr>It is old.</tr></table>", "page.html"),
+        ("---\n# Kiln\n- It is old.\n---\n", "page.md"),
+        ("---\nkiln: red\n- It is old.\n---\n", "page.md"),
+        (".. note::\n\n   :Built: It is old.\n", "page.rst"),
+        (".. note::\n:Built: It is old.\n", "page.rst"),
+        ("..\n\n   It is old.\n", "page.rst"),
+        (".. class:: big\n\n   It is old.\n", "page.rst"),
+        (
+            ".. raw:: html\n   :class: a\n\n   <p>It is <b>old</b>\n   </p>\n\n.. raw:: html\n\n   It is old.\n",
+            "page.rst",
+        ),
+        (".. csv-table::\n\n   It is old.\n", "page.rst"),
+        ("- Where::\n\n  It is old.\n", "page.rst"),
+    ],
+)
+def test_what_a_reader_sees_is_read(text: str, name: str) -> None:
+    assert any("is old." in said for said in claims(text, name)), kinds(text, name)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("<!-- It is old. -->\n", "page.md"),
+        ("Red <!-- It is old. --> kiln\n", "page.md"),
+        ("<script>It is old.</script>", "page.html"),
+        ("---\nkilns:\n- It is old.\n# red\nset: {}\n---\n", "page.md"),
+        (".. note::\n   :name: It is old.\n", "page.rst"),
+        (".. It is old.\n\n   It is old.\n", "page.rst"),
+    ],
+)
+def test_what_no_reader_sees_is_markup(text: str, name: str) -> None:
+    assert not any("is old." in said for said in claims(text, name))
+
+
+@pytest.mark.parametrize("box", ["!!! note", "??? tip", '=== "Tab"', "- !!! note"])
+def test_what_is_indented_in_a_box_is_no_code(box: str) -> None:
+    indent = "      " if box.startswith("-") else "    "
+    text = f"{box}\n\n{indent}It\n{indent}is old ([log]({A})).\n\n{indent}It is hot.\n\nIt is red.\n"
+    told = vouching(text)
+    assert told["It is old."] == [A] and told["It is hot."] == [] and "It is red." in told
+    assert ("code", "    fire()\n") in kinds("It is old!\n\n    fire()\n")
+
+
+def test_each_field_of_restructured_text_is_read_by_itself() -> None:
+    assert claims(":Built: It is old.\n:Fuel: It burns oak.\n", "page.rst") == ["It is old.", "It burns oak."]

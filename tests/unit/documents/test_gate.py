@@ -151,3 +151,11 @@ def test_a_fingerprint_moves_with_its_claim_and_ends_with_its_verdict() -> None:
     assert name_of(f"{TRUE}\n\n{FALSE.replace(' of Vester', chr(10) + 'of Vester')}") == there
     others = {name_of(FALSE, name="other.md"), name_of(FALSE.replace("1935", "1936")), name_of(TRUE)}
     assert len({there, *others}) == 4
+
+
+def test_an_item_under_another_lead_in_is_another_claim() -> None:
+    def name_of(lead: str) -> str:
+        document = checked(f"{lead}:\n\n- 1935, by Oda Brandt ([log]({LOG}))\n")
+        return document.fingerprint_of(document.claims[-1])
+
+    assert name_of("The kiln of Vester was built in") != name_of("The kiln of Vester was not built in")

@@ -58,8 +58,13 @@ def test_a_piece_without_end(piece: str) -> None:
         "<a " + "b " * SIZE,
         "a" * SIZE + " " * SIZE + "b",
         "https://oven.example/" + "(" * SIZE,
+        "Hot.[^1]\n\n[^1]: " + "It changed. " * (SIZE // 12),
+        "(" + "[in 1](b) " * (SIZE // 10) + ")",
     ],
-    ids=["pairs", "opened", "ticks", "a ring of notes", "notes", "attributes", "one line", "an address"],
+    ids=[
+        *("pairs", "opened", "ticks", "a ring of notes", "notes", "attributes", "one line", "an address"),
+        *("sentences of a note", "values in brackets"),
+    ],
 )
 def test_a_text_that_nests_or_goes_on(text: str) -> None:
     with given_up_after(2):

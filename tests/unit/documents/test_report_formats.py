@@ -132,6 +132,15 @@ def test_text_is_like_a_compilers() -> None:
     ]
 
 
+def test_text_is_no_command_to_the_runner_of_a_workflow() -> None:
+    said = "::set-output name=passed::true and ##[add-mask]e and ##vso[task.complete]"
+    lines = text.write(report(f"{said} of Vester.\n")).splitlines()
+    assert (
+        lines[1]
+        == "    : :set-output name=passed::true and ## [add-mask]e and ## vso[task.complete] of Vester."
+    )
+
+
 @pytest.mark.parametrize("name", WRITERS)
 def test_what_a_baseline_lets_pass_is_shown_with_its_reason_and_day(name: str) -> None:
     written = WRITERS[name](report(FALSE, accepted="The log is wrong"))
@@ -162,6 +171,7 @@ def test_names_and_texts_of_others_are_text(name: str) -> None:
         assert "<script>alert" not in written and "<b>&" not in written
     else:
         assert all("\u202e" not in line for line in written.splitlines())
+        assert not any(line.lstrip().startswith("::") for line in written.splitlines())
 
 
 def test_a_reference_outside_of_claims_to_nothing_is_told_where_it_stands() -> None:

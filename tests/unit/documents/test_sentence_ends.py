@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.documents.desk import kinds
+from tests.unit.documents.desk import claims, kinds
 
 
 @pytest.mark.parametrize("name", ["page.md", "page.txt"])
@@ -64,3 +64,25 @@ def test_a_mark_ends_a_sentence_or_does_not(marked: str) -> None:
     assert [said for _, said in kinds(marked.replace("|", ""))] == [
         part.strip() for part in marked.split("|")
     ]
+
+
+@pytest.mark.parametrize("name", ["page.md", "page.rst", "page.txt", "page.html"])
+@pytest.mark.parametrize(
+    ("before", "number"),
+    [("The height limit of the kiln of Vester was raised in May to", "14."), ("It has exactly", "12.")],
+)
+def test_a_number_at_the_begin_of_a_line_ends_its_sentence(name: str, before: str, number: str) -> None:
+    assert claims(f"{before}\n{number} It is red.\n", name) == [f"{before} {number}", "It is red."]
+    assert claims(f"- {before}\n  {number} It is red.\n", name)[0].removeprefix("- ") == f"{before} {number}"
+
+
+@pytest.mark.parametrize("name", ["page.md", "page.rst", "page.txt"])
+def test_numbers_of_items_are_none_all_the_same(name: str) -> None:
+    assert claims("It goes so:\n7. The oak burns\n8. The kiln is hot\n", name)[1:] == [
+        "The oak burns",
+        "The kiln is hot",
+    ]
+
+
+def test_a_space_that_does_not_break_parts_words() -> None:
+    assert claims("The kiln is not&nbsp;red.") == ["The kiln is not red."]

@@ -248,3 +248,82 @@ def test_what_is_no_document_is_refused_with_a_sentence(content: bytes, why: str
     with pytest.raises(Unreadable) as refused:
         read_document("page.md", content)
     assert str(refused.value) == why
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("It was built in [1935](log.md).", "It was built in 1935."),
+        ("Sales grew by [12%](log.md).", "Sales grew by 12%."),
+        ("It has [4](log.md) doors.", "It has 4 doors."),
+        ("It burned [4](log.md) times.", "It burned 4 times."),
+        ("It is [½](log.md) full.", "It is ½ full."),
+        ("It is old ([built in 1935](log.md)).", "It is old (built in 1935)."),
+        ("It is old ([1935](log.md)).", "It is old (1935)."),
+        ("It is old ([12% more](log.md), [not red](log.md)).", "It is old (12% more, not red)."),
+        ('It was built in <a href="log.md">1935</a>.', "It was built in 1935."),
+    ],
+)
+def test_a_link_on_a_value_keeps_it(text: str, said: str) -> None:
+    assert claims(text) == [said]
+
+
+@pytest.mark.parametrize(
+    "noted",
+    [
+        "It is hot [1](a.md).",
+        "It is hot [[1]](a.md)[[2]](b.md).",
+        'It is hot<sup><a href="a.md">7</a></sup>.',
+        "It is hot [†](a.md).",
+        "It is hot [¹](a.md).",
+        "It is hot ([#820](a.md)).",
+        "It is hot ([8167801](https://forge.example/commit/8167801)).",
+        "It is hot ([log](a.md), [2019 report](b.md), [page 12](c.md), [what it says](d.md)).",
+    ],
+)
+def test_the_number_of_a_note_and_the_name_of_a_source_are_no_words(noted: str) -> None:
+    assert [said.replace(" .", ".") for said in claims(noted)] == ["It is hot."]
+
+
+def test_bare_numbers_of_notes_are_counted_from_one() -> None:
+    assert claims("It is hot [1](a.md). It is old [2](b.md).") == ["It is hot.", "It is old."]
+
+
+BURNED = "The kiln of Vester burned down in 1935."
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("[The kiln of Vester burned down in 1935](log.md).", "page.md"),
+        (f"[{BURNED}](log.md)", "page.md"),
+        (f"It is old.[^1]\n\n[^1]: {BURNED} See the [log](log.md).", "page.md"),
+        (f"## Sources\n\n{BURNED}\n", "page.md"),
+        (f"{BURNED}\nIt is red.\n---\n", "page.md"),
+        (f"# {BURNED}\n", "page.md"),
+        (f"| {BURNED} |\n|---|\n| red |\n", "page.md"),
+        (f"<h2>{BURNED}</h2>", "page.html"),
+        (f"{BURNED}\n{'-' * len(BURNED)}\n", "page.txt"),
+    ],
+)
+def test_a_sentence_is_a_claim_wherever_it_stands(text: str, name: str) -> None:
+    assert BURNED in claims(text, name)
+
+
+@pytest.mark.parametrize("lead", ["The kiln burned oak in 1935", "The kiln heats the bowls"])
+def test_a_sentence_that_leads_in_with_a_source_is_a_claim(lead: str) -> None:
+    assert claims(f"{lead} ([log](log.md)):\n\n- hot\n") == [f"{lead}:", "hot"]
+    assert claims("**Published sources** ([log](log.md)):\n\n- hot\n") == ["hot"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[The history of the kilns of Vester, part two.](log.md)",
+        "# How it was built\n",
+        "It is old.[^1]\n\n[^1]: Smith, J. (2019). How kilns changed the world. Kiln Press.",
+        "## Sources\n\n- Kilns of Vester, translated by Oda Brandt, second edition, revised.\n",
+    ],
+)
+def test_a_title_and_the_entry_of_a_source_are_none(text: str) -> None:
+    assert claims(text) in ([], ["It is old."])

@@ -190,6 +190,8 @@ def _read(
 def _refuse(options: Options) -> None:
     if options.format not in FORMATS:
         raise Failure(f"--format {options.format}: there are {', '.join(FORMATS)}", USAGE)
+    if not options.fail_on:
+        raise Failure(f"--fail-on names nothing, so that all would pass: there are {', '.join(KINDS)}", USAGE)
     if unknown := set(options.fail_on) - set(KINDS):
         raise Failure(f"--fail-on {', '.join(sorted(unknown))}: there are {', '.join(KINDS)}", USAGE)
     if sum(each is not None for each in (options.replay, options.replay_links, options.record)) > 1:

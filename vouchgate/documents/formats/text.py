@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from vouchgate.documents.report import Lines, Report, counted, problems, shown
 
+# What a runner of workflows takes for a command, wherever it is printed: the texts are those of others.
+_COMMAND = re.compile(r"(?<=\A:)(?=:)|(?<=##)(?=\w*\[)")
+
 
 def write(report: Report) -> str:
-    """The report as lines."""
-    return "\n".join(_lines(report)) + "\n"
+    """The report as lines, none of which is a command to the runner of a workflow."""
+    return "".join(f"{_harmless(line)}\n" for line in _lines(report))
+
+
+def _harmless(line: str) -> str:
+    said = line.lstrip()
+    return line[: len(line) - len(said)] + _COMMAND.sub(" ", said)
 
 
 def _lines(report: Report) -> Iterator[str]:
