@@ -1,8 +1,8 @@
 """A claim as its statements: the parts of it that can be true or false by themselves.
 
 A sentence is one, a list item is one, and so is a clause that rides on a sentence: what follows ", and", "which
-means", a semicolon or a dash, and what stands in brackets. A lie beside a true sentence is a statement of its own, and
-a claim is as good as its worst one.
+means", a semicolon, a dash or a dot between two parts, and what stands in brackets. A lie beside a true sentence is a
+statement of its own, and a claim is as good as its worst one.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ _JOINT = re.compile(
     r"never|always|only|also|then|thus|there|for|if|at|in|on|by|to|can|may|must|is|are|was|were|has|have|will|do|does)\b)"
     r"|,\s{1,4}(?:and|but|or|so|which|while|whereas|because|since|although|though|meaning|whose|where|with)\s{1,4}"
     r"|(?P<stop>[.!?])[\"'”’)\]*_`]{0,4}\s{1,4}(?=[a-z])"
-    r"|;\s{1,4}|\s{1,4}(?:[–—]|--?)\s{1,4}|\s{1,4}[(](?=\w)|[)]\s{1,4}(?=\w)"
+    # A long dash mostly stands without spaces; a short one without them is a hyphen, or a range.
+    r"|;\s{1,4}|[；。]\s{0,4}|\s{0,4}[—―⸺]\s{0,4}|(?<=[^\W_])---?(?=[^\W\d_])"
+    r"|\s{1,4}(?:[–‒·•¶]|--?-?|//|::)\s{1,4}|…\s{1,4}|\t\s{0,3}|\s{1,4}[(](?=\w)|[)]\s{1,4}(?=\w)"
 )
 _TRAILING = " \t\r\n\f\v\u00a0,;:"  # what a statement does not end with
 _LAST_WORD = re.compile(r"([^\s(\[\"“]+)\Z")
