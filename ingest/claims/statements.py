@@ -16,7 +16,7 @@ from vouchgate.ingest.language.sentences import ABBREVIATIONS, sentences
 
 MOST = 200  # statements of a claim: more than a claim of 8,192 characters has in ordinary sentences
 _LEAST_WORDS = 3  # of a clause; what has fewer belongs to what stands before it
-_WORD = re.compile(r"\w[\w'’.-]*")
+_WORD = re.compile(r"\w(?:[\w'’.]|-(?!-))*")
 # Where a clause begins that may be true or false by itself. Never inside a word, a number or a list of single words.
 _JOINT = re.compile(
     r"(?:,\s{1,4}|\s{1,4})(?:and|but|while|whereas|so)\s{1,4}(?=(?:that|the|a|an|it|its|they|their|this|these|we|our|you|no|not|every|all|each|"

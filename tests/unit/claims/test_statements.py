@@ -61,8 +61,8 @@ def cut(text: str) -> list[str]:
             for sign in ("\u2014", "\u2015", "---", " \u00b7 ", " \u2022 ", "\t", "\u2026 ", " // ", "\uff1b")
         ),
         (
-            "Every job waits for its turn--nobody is asked before.",
-            ["Every job waits for its turn", "nobody is asked before."],
+            "Every job waits for its turn--nobody is asked.",
+            ["Every job waits for its turn", "nobody is asked."],
         ),
         ("The gate opens at nine. it closes at six.", ["The gate opens at nine", "it closes at six."]),
         (
