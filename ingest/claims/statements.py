@@ -1,8 +1,8 @@
 """A claim as its statements: the parts of it that can be true or false by themselves.
 
 A sentence is one, a list item is one, and so is a clause that rides on a sentence: what follows ", and", "which
-means", a semicolon or a dash, and what stands in brackets. A lie beside a true sentence is a statement of its own, and
-a claim is as good as its worst one.
+means", a semicolon, a dash or a dot between two parts, and what stands in brackets. A lie beside a true sentence is a
+statement of its own, and a claim is as good as its worst one.
 """
 
 from __future__ import annotations
@@ -16,14 +16,16 @@ from vouchgate.ingest.language.sentences import ABBREVIATIONS, sentences
 
 MOST = 200  # statements of a claim: more than a claim of 8,192 characters has in ordinary sentences
 _LEAST_WORDS = 3  # of a clause; what has fewer belongs to what stands before it
-_WORD = re.compile(r"\w[\w'’.-]*")
+_WORD = re.compile(r"\w(?:[\w'’.]|-(?!-))*")
 # Where a clause begins that may be true or false by itself. Never inside a word, a number or a list of single words.
 _JOINT = re.compile(
     r"(?:,\s{1,4}|\s{1,4})(?:and|but|while|whereas|so)\s{1,4}(?=(?:that|the|a|an|it|its|they|their|this|these|we|our|you|no|not|every|all|each|"
     r"never|always|only|also|then|thus|there|for|if|at|in|on|by|to|can|may|must|is|are|was|were|has|have|will|do|does)\b)"
     r"|,\s{1,4}(?:and|but|or|so|which|while|whereas|because|since|although|though|meaning|whose|where|with)\s{1,4}"
     r"|(?P<stop>[.!?])[\"'”’)\]*_`]{0,4}\s{1,4}(?=[a-z])"
-    r"|;\s{1,4}|\s{1,4}(?:[–—]|--?)\s{1,4}|\s{1,4}[(](?=\w)|[)]\s{1,4}(?=\w)"
+    # A long dash mostly stands without spaces; a short one without them is a hyphen, or a range.
+    r"|;\s{1,4}|[；。]\s{0,4}|\s{0,4}[—―⸺]\s{0,4}|(?<=[^\W_])---?(?=[^\W\d_])"
+    r"|\s{1,4}(?:[–‒·•¶]|--?-?|//|::)\s{1,4}|…\s{1,4}|\t\s{0,3}|\s{1,4}[(](?=\w)|[)]\s{1,4}(?=\w)"
 )
 _TRAILING = " \t\r\n\f\v\u00a0,;:"  # what a statement does not end with
 _LAST_WORD = re.compile(r"([^\s(\[\"“]+)\Z")

@@ -16,7 +16,7 @@ from functools import cached_property
 
 from vouchgate.ingest.claims.likeness import Neighbour, SimilarMemory
 from vouchgate.ingest.dedup.contradicted import NEAR, contradicted
-from vouchgate.ingest.dedup.order import changed_window, cited_last, harmless_order
+from vouchgate.ingest.dedup.order import changed_window, cited_last, day_first, harmless_order
 from vouchgate.ingest.dedup.rewording import Rewriter, RewrittenClaim, Unit
 from vouchgate.ingest.dedup.sketch import LONG, Sketch, remembered, sketch, surely_below
 from vouchgate.ingest.dedup.subject import Subject, subject_of
@@ -80,7 +80,7 @@ def changed_values(claim: str, other: str, words: ValueWords) -> tuple[str, ...]
 
 
 def _changed(ours: list[Unit], theirs: list[Unit], words: ValueWords) -> tuple[str, ...]:
-    ours, theirs = cited_last(ours), cited_last(theirs)
+    ours, theirs = day_first(cited_last(ours)), day_first(cited_last(theirs))
     left, right = Counter([unit.key for unit in ours]), Counter([unit.key for unit in theirs])
     if only := _named(_surplus(ours, left, right)) + _named(_surplus(theirs, right, left)):
         return tuple(dict.fromkeys(only))

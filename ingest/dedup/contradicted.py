@@ -88,7 +88,8 @@ def _denied_whole(ours: list[Unit], theirs: list[Unit]) -> tuple[str, ...]:
         rest = iter(said)
         told = [unit.key for unit in denying if unit.key not in WORDS.helping and unit is not denials[0]]
         if len(told) > 1 and all(any(unit.key == key for unit in rest) for key in told):
-            more = next((unit for unit in said if unit.key not in told), said[-1])
+            known = frozenset(told)
+            more = next((unit for unit in said if unit.key not in known), said[-1])
             return tuple(
                 unit.shown for unit in ((denials[0], more) if denying is ours else (more, denials[0]))
             )
@@ -98,7 +99,11 @@ def _denied_whole(ours: list[Unit], theirs: list[Unit]) -> tuple[str, ...]:
 def _turned_twice(ours: list[Unit], theirs: list[Unit]) -> bool:
     """Whether one of two texts denies, and the other one has the opposite word instead: "not like" and "dislike"."""
     denied = [any(unit.key in WORDS.negations for unit in units) for units in (ours, theirs)]
-    return denied[0] != denied[1] and any(WORDS.opposed(one, other) for one in ours for other in theirs)
+    if denied[0] == denied[1]:
+        return False
+    # Each word once: a text may repeat a few of them a thousand times.
+    mine, others = ({unit.key: unit for unit in units}.values() for units in (ours, theirs))
+    return any(WORDS.opposed(one, other) for one in mine for other in others)
 
 
 def _under(units: list[Unit]) -> frozenset[str]:

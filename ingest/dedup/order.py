@@ -18,6 +18,9 @@ _LONGEST_LIST = 24
 _LONGEST_MEMBER = 3
 _CITING = frozenset({"per", "see"})
 _REFERENCE = re.compile(r"[a-z]{2,10}-\d{1,6}|#\d{1,9}")
+# As months are read.
+_MONTHS = frozenset({"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"})
+_DAY = re.compile(r"(?:[1-9]|[12]\d|3[01])(?:st|nd|rd|th)?")
 # Places tried for one move. Only a text that repeats itself has several.
 _TRIES = 8
 
@@ -93,6 +96,27 @@ def _adverb_moved(ours: list[Unit], theirs: list[Unit], words: ValueWords) -> bo
     adverbs = [unit.key for unit in ours if unit.key.endswith("ly") and unit.key not in words.negations]
     verbs = [unit.key for unit in ours if unit.key.endswith(("ed", "en"))]
     return len(adverbs) == len(verbs) == 1 and len(adverbs[0]) > 4
+
+
+def day_first(units: list[Unit]) -> list[Unit]:
+    """The units with the day before its month, which "12 March" and "March 12" say alike. Linear."""
+    found = list(units)
+    for at in range(1, len(found)):
+        month, day = found[at - 1], found[at]
+        if (
+            month.firm
+            and month.key in _MONTHS
+            and _DAY.fullmatch(day.key)
+            and not month.ends
+            and not month.comma
+        ):
+            if at > 1 and _DAY.fullmatch(found[at - 2].key):
+                continue  # "2 March 12": one of them is no day
+            found[at - 1 : at + 1] = (
+                day._replace(joined=month.joined, article=month.article, comma=False, ends=False),
+                month._replace(joined=False, article=False, comma=day.comma, ends=day.ends),
+            )
+    return found
 
 
 def _starts_sentence(units: list[Unit], at: int) -> bool:

@@ -196,7 +196,7 @@ def _of_subject(found: Difference) -> Slot:
             else Slot.BOTH
         )
     if found.before:
-        return Slot.BOTH
+        return Slot.ONE if _one_ranks(found) else Slot.BOTH
     if all(map(is_count, (mine, others))) and len(found.ours) == len(found.theirs) == 1:
         counted = (
             bool(found.after) and not found.after[0].firm and found.after[0].key not in LISTS.tense.finite
@@ -213,6 +213,13 @@ def _of_subject(found: Difference) -> Slot:
         if alone or (titled and at == 0 and _named(found.ours) and _named(found.theirs))
         else Slot.BOTH
     )
+
+
+def _one_ranks(found: Difference) -> bool:
+    """Whether of two numbered things both are said to be the latest, the minimum or the like, of which there is one."""
+    said = [unit.key for unit in found.after[:2]]
+    numbers = all(len(units) == 1 and has_digit(units[0]) for units in (found.ours, found.theirs))
+    return numbers and len(said) == 2 and said[0] in COPULA and said[1] in WORDS.ranks
 
 
 def _of_predicate(found: Difference) -> Slot:
@@ -242,6 +249,8 @@ def _of_values(found: Difference, *, many: bool) -> Slot | None:
     times = _times(found.ours), _times(found.theirs)
     if None not in times:
         return Slot.ONE if times[0] != times[1] else Slot.UNSURE
+    if _other_unit(found):
+        return Slot.BOTH if many else Slot.ONE
     if any(map(has_digit, found.ours)) and any(map(has_digit, found.theirs)):
         return _of_numbers(found, many=many)
     if _other_fate(found):
@@ -250,6 +259,14 @@ def _of_values(found: Difference, *, many: bool) -> Slot | None:
     if group is not None and group == WORDS.group(found.theirs[0]) and found.before[-1].key not in _OPEN:
         return Slot.BOTH if many else Slot.ONE
     return None
+
+
+def _other_unit(found: Difference) -> bool:
+    """Whether the two are units of one measure, behind the same number: "30 s" and "30 ms"."""
+    if len(found.ours) != 1 or len(found.theirs) != 1 or not is_count(found.before[-1]):
+        return False
+    ours, theirs = (LISTS.units.get(units[0].key) for units in (found.ours, found.theirs))
+    return ours is not None and theirs is not None and ours[0] == theirs[0] and ours[1] != theirs[1]
 
 
 def _counterparts(found: Difference) -> bool:
@@ -300,7 +317,9 @@ def _of_numbers(found: Difference, *, many: bool) -> Slot:
         return Slot.UNSURE if ours[1] == theirs[1] else Slot.ONE
     if found.after and found.after[0].key in _ONWARD:
         return Slot.ONE
-    counted = is_count(mine) and bool(found.after) and not found.after[0].firm and not before.firm
+    after = found.after[0] if found.after else None
+    thing = after is not None and (not after.firm or after.key in LISTS.units)  # "GB" is written like a name
+    counted = is_count(mine) and thing and not before.firm
     return Slot.BOTH if many and not counted else Slot.ONE
 
 

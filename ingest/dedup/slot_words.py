@@ -40,6 +40,7 @@ class Words:
                 self.fates[root] = self.fates.get(root, frozenset()) | {number}
         self.alone = {(root_of(verb), joint) for verb, joint in raw["verbs"]["alone"]}
         self.single = frozenset(map(root_of, raw["subjects"]["single"]))
+        self.ranks = frozenset(raw["subjects"]["ranks"])
         self.every = frozenset(raw["every"])
         self.only = frozenset(raw["only"])
         self.bounds = {tuple(words.split()): name for name, group in raw["bounds"].items() for words in group}

@@ -16,11 +16,21 @@ from vouchgate.ingest.language.words import RUN
 # A page token is a place in a list, and opens nothing.
 _NO_PLACE = r"(?<!page[_ -])(?<!page)(?<!next[_ -])(?<!sync[_ -])(?<!continuation[_ -])(?<!cancellation[_ -])"
 _SUFFIX = r"(?:[_-](?:base|prod|production|dev|test|staging|live|value|[0-9]{1,2})(?![^\W_]))?"
-_VERB = r"(?:is|was|are|were)(?:[ ](?:now|set|changed|reset|updated|rotated)){0,2}(?:[ ]to)?|to|as"
+_SET = "now|set|changed|reset|updated|rotated"
+# Also as German, French and Spanish have it: the names are known in these, too.
+_VERB = (
+    rf"(?:(?:is|was|are|were)(?:[ ](?:{_SET}))?|(?:has|have)[ ]been[ ](?:{_SET}))(?:[ ](?:{_SET}))?(?:[ ]to)?|to|as"
+    "|ist|lautet|war|lautete|wurde[ ]auf|auf|est|était|es|era"
+)
 # "the password for the admin account is": only what a preposition leads over to the verb.
-_ABOUT = r"(?:[ ](?:for|of|on|in|at|to|from|that|which|we)(?:[ ][\w-]{1,20}){1,4}?(?:[ ](?=is[ ]|was[ ])|(?=:[ ])))?"
+_ABOUT = (
+    r"(?:[ ](?:for|of|on|in|at|to|from|that|which|we|für|von|vom|auf|am|pour|de|du|para|del)(?:[ ][\w-]{1,20}){1,4}?"
+    r"(?:[ ](?=(?:is|was|has|ist|war|lautet|est|es)[ ])|(?=:[ ])))?"
+)
+# In brackets behind the name of a credential stands which one of several: "API key (staging): …".
+_WHICH = r"(?:[ ]?\([^()\n]{1,40}\)(?=[ ]?[:=]))?"
 _SEPARATOR = (
-    r"""["'`\])]{0,2}\s{0,4}(?:(?P<set>:=|=>|->|={1,3}|:|\uff1a)"""
+    rf"""{_WHICH}["'`\])]{{0,2}}\s{{0,4}}(?:(?P<set>:=|=>|->|={{1,3}}|:|\uff1a|>(?=[^\s<>]{{5,200}}+</))"""
     rf"|(?P<about>{_ABOUT})[ ]?(?P<said>{_VERB}|:)[ :]|(?<=[ ])(?P<bare>))"
 )
 _VALUE = r"""\s{0,4}@?(?P<quote>["'`]?)(?P<secret>[^\s"'`<>{}\[\]()]{5,200}+)"""
@@ -32,6 +42,7 @@ _SYMBOL = re.compile("[!@#$%^*]")  # that words and settings are not joined with
 _NUMBERED = re.compile(r"[a-z]+[0-9]{1,2}")
 _HEX = re.compile(r"[0-9a-fA-F]+")
 _SHORTEST_HEX = 24  # below it is an abbreviated hash, a colour or a number more often than a key
+_BESIDE = " \t\r\n`*\"'"  # around what a cell of a table shows
 _RUN = re.compile(r"[^\W\d_]+|\d+")
 _MACHINE_MADE = re.compile(r"(?:sk|pk|rk|key|tok|ghp|xox[a-z])[-_][A-Za-z0-9_-]{17,}")
 _ELSEWHERE = re.compile(
@@ -55,12 +66,13 @@ class Assignments:
     """Finds what names of credentials are set to. Thread-safe."""
 
     pattern: re.Pattern[str]
+    heads: re.Pattern[str]  # a name at the end of the cell that heads a column
     words: tuple[str, ...]  # one of them is in every text, in lower case, that holds a name
     names: frozenset[str]
     placeholders: tuple[str, ...]
 
     def find(self, text: str) -> Iterator[Assigned]:
-        """The credentials among what is set, in order."""
+        """The credentials among what is set, in order, then those in tables."""
         for match in self.pattern.finditer(text):
             group = "password" if match["password"] else "key"
             shown = match["secret"]
@@ -75,6 +87,29 @@ class Assignments:
                 start = match.start("secret")
                 end = start + len(shown if match["quote"] else shown.rstrip(".,;:"))
                 yield Assigned(group, start, end)
+        if "|" in text:
+            yield from self._in_tables(text)
+
+    def _in_tables(self, text: str) -> Iterator[Assigned]:
+        """The credentials in columns of tables that a name of one heads."""
+        at = 0
+        columns: list[str | None] = []
+        for line in text.splitlines(keepends=True):
+            # With a bar in front or not: how a text is read takes some of those for marks of a quotation.
+            start = at + len(line) - len(line.lstrip().removeprefix("|"))
+            cells = line[start - at :].split("|")
+            if "|" not in line:
+                columns = []
+            elif not columns:
+                heads = [self.heads.search(cell.strip(_BESIDE)) for cell in cells]
+                columns = [head and ("password" if head["password"] else "key") for head in heads]
+            for group, cell in zip(columns, cells, strict=False):
+                value = cell.strip(_BESIDE)
+                if group is not None and self.is_credential(value, group):
+                    begin = start + cell.index(value)
+                    yield Assigned(group, begin, begin + len(value))
+                start += len(cell) + 1
+            at += len(line)
 
     def is_credential(self, value: str, group: str) -> bool:
         """Whether the value of an assignment is one: long enough, no placeholder, no address of where it is kept,
@@ -145,4 +180,5 @@ def assignments(
     # The last word of a name, which says more than the first: texts are full of "user", "app" and "access".
     ends = {word.split()[-1] for words in listed.values() for word in words}
     fewest = sorted(word for word in ends if not any(end in word for end in ends - {word}))
-    return Assignments(pattern, tuple(fewest), frozenset(names), tuple(placeholders))
+    heads = re.compile(rf"(?:{named})s?\Z", re.IGNORECASE)
+    return Assignments(pattern, heads, tuple(fewest), frozenset(names), tuple(placeholders))

@@ -117,6 +117,8 @@ LIES = {
     "and, without a comma": "{true} and Mallory is root ({adr}).",
     "which means": "{true}, which means nobody needs a password ({adr}).",
     "dash": "{true} – Mallory signs everything herself ({adr}).",
+    "dash without spaces": "{true}\N{EM DASH}visitors delete logs ({adr}).",
+    "dot between": "{true} · visitors delete logs ({adr}).",
     "semicolon": "{true}; passwords are shared by all teams ({adr}).",
     "brackets": "{true} (Mallory holds the only key) ({adr}).",
     "colon": "{true} ({adr}): passwords are optional.",

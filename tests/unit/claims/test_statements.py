@@ -53,6 +53,17 @@ def cut(text: str) -> list[str]:
             "The port is 8080 - the old one was closed last year.",
             ["The port is 8080", "the old one was closed last year."],
         ),
+        *(
+            (
+                f"The port is 8080{sign}the old one was closed.",
+                ["The port is 8080", "the old one was closed."],
+            )
+            for sign in ("\u2014", "\u2015", "---", " \u00b7 ", " \u2022 ", "\t", "\u2026 ", " // ", "\uff1b")
+        ),
+        (
+            "Every job waits for its turn--nobody is asked.",
+            ["Every job waits for its turn", "nobody is asked."],
+        ),
         ("The gate opens at nine. it closes at six.", ["The gate opens at nine", "it closes at six."]),
         (
             "The night gate (which nobody watches at all) opens at nine.",
@@ -73,6 +84,8 @@ def test_what_can_be_true_or_false_by_itself_is_a_statement(text: str, pieces: l
         "The queue has one flaw: jobs that fail come twice.",
         "It takes 3.5 ms, e.g. on a laptop.",  # the dots of a number and of an abbreviation
         "The well-known end-to-end test is slow.",  # hyphens within words
+        "The office is open 9–17 on Monday–Friday for all of them.",  # a range
+        "The build takes the flag --no-cache from the file.",
         "All jobs run at night because the day belongs to people.",
     ],
 )

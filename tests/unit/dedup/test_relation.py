@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.running.hangs import given_up_after
 from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.ingest.dedup.relation import Relation, relation
 
@@ -51,3 +52,14 @@ def test_any_two_texts_are_related_somehow(earlier: str, claim: str) -> None:
     assert _related(claim, claim) is Relation.REPEAT
     if found.relation is Relation.CONFLICT:
         assert found.similarity >= Fraction(1, 2)
+
+
+@pytest.mark.parametrize("piece", ["1 2 3 ", "; a b c", "open to all, ", "not only this. ", "a b. "])
+@pytest.mark.parametrize("end", ["not at nine", "closed at nine", "never"])
+def test_a_few_words_said_a_thousand_times_cost_no_more_than_others(piece: str, end: str) -> None:
+    """Texts as long as any that is taken, of few different words: these are asked about although they are long."""
+    claim = (piece * 9000)[:8000]
+    earlier = f"{claim[:6000]} {end}"
+    with given_up_after(2):
+        _related(earlier, claim)
+        _related(claim, earlier)

@@ -19,6 +19,9 @@ BLOCK: dict[HedgeCategory, str] = {
         I guess somebody needs that flag.
         Id guess it runs twice.
         My best guess is a stale route.
+        Best guess: a stale route.
+        Speculation: the pool is shared.
+        Purely speculative, the cache leaks.
         Our understanding is that the vendor patched it.
         In my humble opinion the table is too wide.
         To me, the second design is clearer.
@@ -56,6 +59,9 @@ BLOCK: dict[HedgeCategory, str] = {
     """,
     UNCERTAINTY: """
         Hard to say whether the index helps.
+        Hard to say, but the index helps.
+        TBC: the index helps.
+        Without having checked, the index helps.
         Any idea why the mirror lags?
         Don't ask me why the port is open.
         I'm not sure about the limit.
@@ -181,6 +187,11 @@ CONTINUE: dict[str, str] = {
         The lookup gives Maybe when the row is missing.
         A call of likely(hit) marks the branch.
         The tool guess-encoding has a new home.
+        Best guess encoding is used by the parser.
+        Junk is a repeat, speculation, or a token.
+        Speculative execution is off.
+        TBC Bank is a customer.
+        Without having paid, guests cannot enter.
         Pass --maybe to turn it on.
         Read ~/.config/probably and HEAD~3.
         See https://example.org/maybe/i-think for the list.

@@ -128,6 +128,15 @@ VALUES: dict[str, list[str | tuple[str, str]]] = {
         ("passphrase := '{}'", "blue42horse"),
         ("password: {}", "48201957"),
         ("password is password: {}", "hunter2"),
+        ("The root password for db1 has been changed to {}", "Winter2024!"),
+        ("Das Passwort lautet {}", "Sommer!2024x"),
+        ("Das Passwort für die Datenbank ist {}", "Sommer!2024x"),
+        ("Le mot de passe de la base est {}", "Neige42!bleu"),
+        ("La contraseña del servidor es {}", "Verano88$rojo"),
+        ("<db.password>{}</db.password>", "Harbour!22x"),
+        ("pw: {}", "Harbour!22x"),
+        ("\n| host | user | Password |\n|---|---|---|\n| db1 | ada | `{}` |\n\n", "Harbour!22x"),
+        ("\nhost | DB password\n--- | ---\ndb1 | {}\n\n", "hunter2x"),
     ],
     "key or token": [
         ("api_key = {}", made(24)),
@@ -138,11 +147,22 @@ VALUES: dict[str, list[str | tuple[str, str]]] = {
         ("SECRET_KEY_BASE={}", made(64, HEX)),
         ("The token to use is {}", made(30)),
         ("token: {}", made(40, HEX)),
+        ("API key (staging): {}", made(24)),
+        ("\n| service | API keys |\n|---|---|\n| mail | {} |\n\n", made(24)),
     ],
 }
 
 # Talk about credentials, and what only looks like one.
 HARMLESS = [
+    "Das Passwort ist base64-kodiert",
+    "Das Passwort für den Admin ist im Tresor1 hinterlegt",
+    "Le mot de passe est haché avec argon2id",
+    "La contraseña es obligatoria desde v2.1",
+    "The password for db1 has been set to expire",
+    "API key (see ADR-0012): required",
+    "<token>string</token> and Array<token>item1234567890abc",
+    "\n| Setting | Password |\n|---|---|\n| length | min 12 |\n| hash | argon2id |",
+    "\n| Token | Meaning |\n|---|---|\n| RS256 | signed with key4567890abcdef |\n\nThe end | is n0tInTheTable",
     *(
         "password: required",
         "The password is hashed with argon2id",
