@@ -7,6 +7,7 @@ import logging
 import os
 import platform
 import re
+import signal
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from importlib.metadata import PackageNotFoundError, version
@@ -77,19 +78,38 @@ def _local(workers: int) -> Iterator[Client]:
         with (
             TemporaryDirectory(prefix="vouchgate-") as folder,
             dask.config.set(_NO_PAGES),
-            LocalCluster(
-                n_workers=workers,
-                threads_per_worker=1,
-                security=True,
-                dashboard_address="127.0.0.1:0",
-                local_directory=folder,
-                silence_logs=logging.CRITICAL,
-            ) as made,
-            Client(made, set_as_default=False) as client,
+            ExitStack() as opened,
         ):
-            yield client
+            with _uninterrupted():
+                made = LocalCluster(
+                    n_workers=workers,
+                    threads_per_worker=1,
+                    security=True,
+                    dashboard_address="127.0.0.1:0",
+                    local_directory=folder,
+                    silence_logs=logging.CRITICAL,
+                )
+                opened.enter_context(made)
+            yield opened.enter_context(Client(made, set_as_default=False))
     finally:
         os.environ.update(environment)
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Puts off SIGINT and SIGTERM until its end: workers of a cluster whose start is cut off write on, also into a
+    folder that was taken away."""
+    came: list[int] = []
+    former = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        for each in former:
+            signal.signal(each, lambda number, _: came.append(number))
+        yield
+    finally:
+        for each, handler in former.items():
+            signal.signal(each, handler)
+    if came:
+        signal.raise_signal(came[0])
 
 
 def secured(where: str, certificates: Sequence[Path | None]) -> Security | None:
