@@ -91,12 +91,11 @@ def align(text: str, start: int, end: int, source: SourceText) -> Alignment:
         len(wanted) < 2 and source.text.startswith("##", span[0]) and "\n" not in source.text[slice(*span)]
     )
     row = source.is_row(at)
-    measures["other_row"] = float(
-        row and (measures["subject"] or _attached_elsewhere(words, missing, absent))
-    )
-    head, line = (source.head(at), source.text[slice(*span)]) if row else ("", "")
-    measures["wrong_end"] = float(wrong_end(words, head, line) or wrong_column(words, head, line))
-    measures["opposites"] += row and stands_otherwise(words, place)
+    if row:
+        measures["other_row"] = float(measures["subject"] or _attached_elsewhere(words, missing, absent))
+        cells = words, source.head(at), source.text[slice(*span)]
+        measures["wrong_end"] = float(wrong_end(*cells) or wrong_column(*cells))
+        measures["opposites"] += stands_otherwise(words, place)
     if measures["here"] > HALF:
         measures |= binding(text, words, source.text, place)
         measures |= beside_other_acts(text, words, source.text, place)

@@ -178,15 +178,12 @@ def held_against(  # noqa: PLR0917  (what a source is held against by, all of it
 
 def _with_unspoken(said: Said, held: tuple[Held, ...], ready: PreparedSource) -> tuple[Held, ...]:
     """The same, told where the context or the options of a record state what its own word is silent about."""
-    if all(one.stance is not Stance.SILENT for one in held):
-        return held
-    whole = {(one.start, one.end): one for one in stances(said.text, ready.whole_source, (), said.statements)}
-    stated = {span for span, one in whole.items() if one.stance is Stance.STATES}
+    silent = {(one.start, one.end) for one in held if one.stance is Stance.SILENT}
+    asked = [each for each in said.statements if (each.start, each.end) in silent]
+    whole = stances(said.text, ready.whole_source, (), asked) if asked else ()
+    stated = {(one.start, one.end) for one in whole if one.stance is Stance.STATES}
     return tuple(
-        one.model_copy(update={"why": UNSPOKEN})
-        if one.stance is Stance.SILENT and (one.start, one.end) in stated
-        else one
-        for one in held
+        one.model_copy(update={"why": UNSPOKEN}) if (one.start, one.end) in stated else one for one in held
     )
 
 

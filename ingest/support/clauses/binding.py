@@ -64,7 +64,8 @@ def binding(text: str, words: Sequence[Token], source: str, place: Sequence[Toke
             there[key].add(clause)
     here: dict[str, set[int]] = defaultdict(set)
     own: dict[int, dict[str, frozenset[int]]] = defaultdict(dict)
-    for token, clause in zip(words, clauses(text, words), strict=True):
+    our_clauses = clauses(text, words)
+    for token, clause in zip(words, our_clauses, strict=True):
         if token.content:
             stands = next((there[key] for key in token.keys if key in there), None)
             if stands is not None:
@@ -75,7 +76,7 @@ def binding(text: str, words: Sequence[Token], source: str, place: Sequence[Toke
     return {
         "crossed": float(_crossed(own, alone)),
         "mixed": float(any(_mixed(met, sizes, resuming) for met in own.values())),
-        "compared": float(_compared_otherwise(text, words, place, their_clauses)),
+        "compared": float(_compared_otherwise(words, our_clauses, place, their_clauses)),
         "borrowed": float(_borrowed(own, words, place, their_clauses)),
     }
 
@@ -113,7 +114,7 @@ def _resuming(place: Sequence[Token], their_clauses: Sequence[int]) -> frozenset
 
 
 def _compared_otherwise(
-    text: str, words: Sequence[Token], place: Sequence[Token], their_clauses: Sequence[int]
+    words: Sequence[Token], our_clauses: Sequence[int], place: Sequence[Token], their_clauses: Sequence[int]
 ) -> bool:
     """Whether a clause says "more" where the clause of the place that has most of its words says "less". What stands
     right behind such a word tells what there is more of, and is looked at with it (`follows_another`)."""
@@ -122,7 +123,7 @@ def _compared_otherwise(
         theirs[clause] |= {token.low, *token.keys}
     ours: dict[int, set[str]] = defaultdict(set)
     lows: dict[int, set[str]] = defaultdict(set)
-    for token, after, clause in zip(words, (*words[1:], None), clauses(text, words), strict=True):
+    for token, after, clause in zip(words, (*words[1:], None), our_clauses, strict=True):
         if after is None or not after.content:
             lows[clause].add(token.low)
         ours[clause].update(token.keys[:1] if token.content else ())

@@ -7,18 +7,18 @@ Linear in the words.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from vouchgate.ingest.support.tokens import LISTS, Token
+from vouchgate.ingest.support.tokens import LISTS, Token, parts_of
 
 _SENTENCE = frozenset(".;!?\n|")
 _NO_REASON = frozenset({"that", "far", "much", "many"})  # behind "so"
 _OF_EACH = 2  # words of either side that a mere "and" has to join the other way about
 _MOST = 8  # pairs of either that are looked at
-_Pair = tuple[
-    frozenset[str], frozenset[str]
-]  # the keys of what is first, and of what comes of it or after it
+# The keys of what is first, and of what comes of it or after it.
+_Pair = tuple[frozenset[str], frozenset[str]]
 
 
 def turned_about(text: str, words: Sequence[Token], source: str, place: Sequence[Token]) -> bool:
@@ -63,61 +63,52 @@ def _turned(ours: _Pair, theirs: _Pair) -> int:
 
 
 def _reasons(text: str, words: Sequence[Token]) -> Iterator[_Pair]:
+    sentences = parts_of(words, text, _SENTENCE)
     for at, token in enumerate(words):
         then = words[at + 1].low if at + 1 < len(words) else ""
         if token.low in LISTS.because or (token.low, then) in LISTS.owing:
-            yield from _pair(text, words, at, behind_is_first=True)
+            yield from _pair(text, words, sentences, at, behind_is_first=True)
         elif token.low in LISTS.therefore and then not in _NO_REASON and words[max(0, at - 1)].low != "or":
-            yield from _pair(text, words, at, behind_is_first=False)
+            yield from _pair(text, words, sentences, at, behind_is_first=False)
 
 
 def _in_time(text: str, words: Sequence[Token]) -> Iterator[_Pair]:
+    sentences = parts_of(words, text, _SENTENCE)
     for at, token in enumerate(words):
         if token.low in ("after", "before"):
-            yield from _pair(text, words, at, behind_is_first=token.low == "after")
+            yield from _pair(text, words, sentences, at, behind_is_first=token.low == "after")
 
 
 def _joined(text: str, words: Sequence[Token]) -> Iterator[_Pair]:
     """What stands before an "and" of the place, as if it were the reason of what stands behind it."""
+    sentences = parts_of(words, text, _SENTENCE)
     for at, token in enumerate(words):
         if token.low == "and":
-            yield from _pair(text, words, at, behind_is_first=False)
+            yield from _pair(text, words, sentences, at, behind_is_first=False)
 
 
-def _pair(text: str, words: Sequence[Token], at: int, *, behind_is_first: bool) -> Iterator[_Pair]:
-    """What such a word stands between: of one that begins a sentence what is before the first comma, and behind it;
-    or, if what is first stands before it, the sentence before."""
-    before, behind = _sides(text, words, at)
+def _pair(
+    text: str, words: Sequence[Token], sentences: Sequence[int], at: int, *, behind_is_first: bool
+) -> Iterator[_Pair]:
+    """What such a word stands between in its sentence: of one that begins it what is before the first comma, and behind
+    it; or, if what is first stands before it, the sentence before."""
+    first, end = bisect_left(sentences, sentences[at]), bisect_right(sentences, sentences[at])
+    before, behind = words[first:at], words[at + 1 : end]
     if not before and behind_is_first:
         before, behind = _fronted(text, behind)
-    elif not before:
-        before = [words[at - 1], *_sides(text, words, at - 1)[0]] if at else []
+    elif not before and at:
+        before = words[bisect_left(sentences, sentences[at - 1]) : at]
     one, two = _keys(before), _keys(behind)
     if one and two:
         yield (two, one) if behind_is_first else (one, two)
 
 
-def _sides(text: str, words: Sequence[Token], at: int) -> tuple[list[Token], list[Token]]:
-    """The words of a sentence before one of its words and behind it."""
-    before: list[Token] = []
-    for index in range(at - 1, -1, -1):
-        if not _SENTENCE.isdisjoint(text[words[index].end : words[index + 1].start]):
-            break
-        before.append(words[index])
-    behind: list[Token] = []
-    for index in range(at + 1, len(words)):
-        if not _SENTENCE.isdisjoint(text[words[index - 1].end : words[index].start]):
-            break
-        behind.append(words[index])
-    return before, behind
-
-
-def _fronted(text: str, words: Sequence[Token]) -> tuple[list[Token], list[Token]]:
+def _fronted(text: str, words: Sequence[Token]) -> tuple[Sequence[Token], Sequence[Token]]:
     """What stands behind the first comma, and what before it."""
     for at in range(len(words) - 1):
         if "," in text[words[at].end : words[at + 1].start]:
-            return list(words[at + 1 :]), list(words[: at + 1])
-    return [], list(words)
+            return words[at + 1 :], words[: at + 1]
+    return (), words
 
 
 def _keys(words: Sequence[Token]) -> frozenset[str]:

@@ -144,7 +144,8 @@ class _Pair:
         done = [
             at for run in (act.object, *(run for _, run in act.settings)) for at in run if self._where(at)
         ]
-        if not done or not act.subject:
+        places = [there for at in act.subject for there in self._where(at)]
+        if not done or not places:
             return False
         for other in self._acts:
             verb = self._theirs[other.at]
@@ -153,9 +154,6 @@ class _Pair:
                 continue
             theirs = {run[-1] for run in (other.object, *(run for _, run in other.settings)) if run}
             if not any(not theirs.isdisjoint(self._where(at)) for at in done):
-                continue
-            places = [there for at in act.subject for there in self._where(at)]
-            if not places:
                 continue
             if not set(other.subject).isdisjoint(places) or (other.pronoun and min(places) < other.at):
                 return True
