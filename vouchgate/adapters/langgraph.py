@@ -40,6 +40,7 @@ from vouchgate.adapters.langgraph_steps import (
     batch,
 )
 from vouchgate.adapters.rendering import Unrenderable
+from vouchgate.adapters.under_way import UnderWay
 from vouchgate.client import AsyncClient, Client, Delivered, Delivery, VouchgateError
 from vouchgate.client.calls import SaveOptions, refuse_awaitable
 from vouchgate.client.deliver import BEGIN_WITHIN
@@ -111,7 +112,7 @@ class GatedStore(BaseStore):
         # Whoever comes while another delivers waits, and then finds its own write done.
         self._lock = threading.Lock()
         self._alock = asyncio.Lock()  # of one loop, as the aclient is
-        self._under_way = set[asyncio.Task[list[Result]]]()
+        self._under_way = UnderWay()
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
         """Runs the reads, then has the gate judge the puts and deletes, and writes what may be written."""
@@ -139,15 +140,7 @@ class GatedStore(BaseStore):
         given = list(ops)
         if not any(isinstance(op, PutOp) for op in given):
             return await self._abatch(given)
-        task = asyncio.create_task(self._abatch(given))
-        self._under_way.add(task)
-        task.add_done_callback(self._ended)
-        return await asyncio.shield(task)
-
-    def _ended(self, task: asyncio.Task[list[Result]]) -> None:
-        self._under_way.discard(task)
-        if not task.cancelled():
-            task.exception()  # whoever asked may have gone; then nobody else looks at it
+        return await self._under_way.to_its_end(self._abatch(given))
 
     async def _abatch(self, ops: list[Op]) -> list[Result]:
         client = self._async()

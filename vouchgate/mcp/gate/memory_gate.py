@@ -9,12 +9,13 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import Collection, Coroutine, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from pydantic import JsonValue
 
+from vouchgate.adapters.under_way import UnderWay
 from vouchgate.client import (
     ApiError,
     AsyncClient,
@@ -110,7 +111,7 @@ class MemoryGate:
         self._remembered = _DeliveryOutcomes()
         # One write at a time: the servers behind read all, change it and write all back.
         self._writing = asyncio.Lock()
-        self._under_way = set[asyncio.Task[Any]]()
+        self._under_way = UnderWay()
 
     def _writer(self, tool: str) -> Writer:
         return self._calls if tool in self._written_by_calls else self._graph
@@ -121,28 +122,14 @@ class MemoryGate:
 
     async def wait_for_writes(self, seconds: float) -> None:
         """Waits for what is being written, so that no lease is left behind, but not for longer than this."""
-        if self._under_way:
-            await asyncio.wait(self._under_way, timeout=seconds)
+        await self._under_way.wait(seconds)
 
     async def _deliver(
         self, owner: str, memories: Collection[str] | None, handed: Delivery | None = None
     ) -> Delivered:
         """Writes what was `handed` over, or drains the outbox, unless another call, whose turn came first, has written
         these memories too."""
-        return await self._to_its_end(self._in_turn(owner, memories, handed))
-
-    async def _to_its_end(self, work: Coroutine[Any, Any, T]) -> T:
-        """Goes on when the call that asked for it is cancelled: what it leased, or the gate leases to it with its
-        answer, would wait for a minute, and all that comes after it."""
-        task = asyncio.create_task(work)
-        self._under_way.add(task)
-        task.add_done_callback(self._ended)
-        return await asyncio.shield(task)
-
-    def _ended(self, task: asyncio.Task[Any]) -> None:
-        self._under_way.discard(task)
-        if not task.cancelled():
-            task.exception()  # whoever asked may have gone; then nobody else looks at it
+        return await self._under_way.to_its_end(self._in_turn(owner, memories, handed))
 
     async def _in_turn(
         self, owner: str, memories: Collection[str] | None, handed: Delivery | None
@@ -198,7 +185,7 @@ class MemoryGate:
         writer = self._writer(tool)
         try:
             plan = await writer.plan(tool, arguments)
-            rows, done = await self._to_its_end(self._ask_and_write(writer, plan))
+            rows, done = await self._under_way.to_its_end(self._ask_and_write(writer, plan))
         except CallRefused as error:
             return GatedAnswer(str(error), is_error=True)
         except ServerFailed as error:
