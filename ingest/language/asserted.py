@@ -188,7 +188,10 @@ def _denies_list(said: str) -> bool:
 def lead_in(said: str) -> str:
     """The last sentence of what stands before a list, without its colon; empty when that is not how it ends."""
     plain = said.rstrip(" *_")
-    return _SENTENCE.sub("", plain[:-1]).strip(" *_—–-") if plain.endswith((":", "：")) else ""
+    if not plain.endswith((":", "：")):
+        return ""
+    before = _SENTENCE.match(plain)
+    return plain[before.end() if before is not None else 0 : -1].strip(" *_—–-")
 
 
 def lines_of(text: str) -> Iterator[Line]:

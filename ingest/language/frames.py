@@ -107,9 +107,12 @@ _LONGEST = 120  # characters of what leads to a list
 _LONGEST_CELL = 40  # characters
 
 
-def frames(text: str, spans: Sequence[tuple[int, int]]) -> list[Frame]:
-    """The frames of a text, of which `spans` are the sentences, in the order in which they begin. Linear."""
+def frames(text: str, spans: Sequence[tuple[int, int]], *, settings: bool = False) -> list[Frame]:
+    """The frames of a text, of which `spans` are the sentences, in the order in which they begin. In a file of
+    `settings` a comment is a heading, and nothing else of a page is there. Linear."""
     lines = list(lines_of(text))
+    if settings:
+        return sorted((*_under_headings(lines), *_of_sentences(text, spans)))
     return sorted(
         (
             *_of_page(text),

@@ -70,10 +70,11 @@ def align(text: str, start: int, end: int, source: SourceText) -> Alignment:
         absent = tuple(token for token in wanted if not source.titles(token))
         return Alignment(words, wanted, None, absent, absent, {})
     at, span, place, holds = best
-    has = {key for token in place for key in (*token.keys, *token.parts)}
+    has = frozenset(key for token in place for key in (*token.keys, *token.parts))
     other_spans = find_durations(words, wanted, found, place)
     find_times_of_day(text, words, wanted, found, source.text, place)
     _find_single(words, wanted, found, place)
+    wanted, found = _beyond_form(wanted, found, has, source.assigns(at))
     missing = tuple(
         token
         for token, keys in zip(wanted, found, strict=True)
@@ -90,7 +91,7 @@ def align(text: str, start: int, end: int, source: SourceText) -> Alignment:
     measures["only_named"] = float(
         len(wanted) < 2 and source.text.startswith("##", span[0]) and "\n" not in source.text[slice(*span)]
     )
-    row = source.is_row(at)
+    row = source.text[span[0]] == "|"
     if row:
         measures["other_row"] = float(measures["subject"] or _attached_elsewhere(words, missing, absent))
         cells = words, source.head(at), source.text[slice(*span)]
@@ -106,8 +107,7 @@ def align(text: str, start: int, end: int, source: SourceText) -> Alignment:
         measures["turned"] = float(says_as_much(wanted, missing) and not again)
     if not (missing or measures["denial_said"]):
         measures["denial_said"] = float(denied_elsewhere(text, words, found, source, span))
-    numbered = any(token.number for token in wanted)
-    measures["stray"] = float(numbered and _stray(words, wanted, found, _sentences(source, at, span[1])))
+    measures["stray"] = float(_stray(words, wanted, found, _sentences(source, at, span[1])))
     measures |= governed(words, place)
     measures["bystander"] = float(bystander(words, place, source.text))
     measures["turned_round"] = float(turned_round(words, place))
@@ -152,6 +152,18 @@ def _plainly(text: str, words: Sequence[Token]) -> tuple[Token, ...]:
         else:
             found.append(token)
     return tuple(found)
+
+
+def _beyond_form(
+    wanted: Sequence[Token],
+    found: Sequence[tuple[tuple[str, float], ...]],
+    has: frozenset[str],
+    assigns: bool,
+) -> tuple[tuple[Token, ...], list[tuple[tuple[str, float], ...]]]:
+    """The words of a statement without what a place that assigns says by its form; but for what it has in words."""
+    said = LISTS.assigning - has if assigns else frozenset[str]()
+    kept = [(token, keys) for token, keys in zip(wanted, found, strict=True) if token.keys[0] not in said]
+    return tuple(token for token, _ in kept), [keys for _, keys in kept]
 
 
 def _find_single(
@@ -231,7 +243,7 @@ def _best(
             if not share and (everywhere or not headed.isdisjoint(token.keys)):
                 share = _TITLED
             worth += (_COUNTED if token.number else 1) * token.weight * share
-        holds = not source.framed or all(source.holds(at, words) for at in range(first, last + 1))
+        holds = not source.is_framed or all(source.holds(at, words) for at in range(first, last + 1))
         rank = (round(worth, 6), holds, first - last, -first, -last)
         best = rank if best is None or rank > best else best
     if best is None:
@@ -316,7 +328,7 @@ def _stray(
 ) -> bool:
     """Whether the place has a number only in a sentence with nothing else of the statement, but for what is counted;
     one sentence alone is the place itself."""
-    if len(lines) < 2:
+    if len(lines) < 2 or not any(token.number for token in wanted):
         return False
     met = [({key for key, _ in keys}, token) for token, keys in zip(wanted, found, strict=True) if keys]
     counted = {two.keys[0] for one, two in pairwise(words) if one.number}

@@ -13,6 +13,7 @@ from threading import Lock
 from vouchgate.ingest.claims.source import Form, Found, PackedText
 from vouchgate.ingest.contradictions.glossed import GlossWord, glossed
 from vouchgate.ingest.language.languages import load_languages
+from vouchgate.ingest.language.settings import ENDINGS
 from vouchgate.ingest.language.terms import language_of
 from vouchgate.ingest.support.passages import RankedText
 from vouchgate.ingest.support.quotation import Folded
@@ -53,7 +54,8 @@ class PreparedSource:
     @cached_property
     def source(self) -> SourceText:
         """As statements are laid over it."""
-        return SourceText(self.text, self.title, self._project)
+        settings = self._form == "file" and self.title.lower().endswith(ENDINGS)
+        return SourceText(self.text, self.title, self._project, settings=settings)
 
     @cached_property
     def whole_source(self) -> SourceText:

@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 from operator import itemgetter
 
 from vouchgate.ingest.language.asserted import without_unsaid
 from vouchgate.ingest.language.dates import dates_in, parts_of_date
 from vouchgate.ingest.language.frames import frames
 from vouchgate.ingest.language.sentences import sentences, unwrapped, without_questions
+from vouchgate.ingest.language.settings import Setting, settings_of, without_commented_out
 from vouchgate.ingest.language.terms import Kind, term_key, words_of
-from vouchgate.ingest.support.tokens import LISTS, MAY, Token, abbreviations, shown_of, token_of, tokens_of
+from vouchgate.ingest.support.times import durations, names_a_unit, written_as
+from vouchgate.ingest.support.tokens import (
+    LISTS,
+    MAY,
+    Token,
+    abbreviations,
+    measure_of,
+    shown_of,
+    token_of,
+    tokens_of,
+)
 from vouchgate.ingest.support.topic import Beginnings
 
 AKIN = 0.6  # of a word's weight, when the place has a longer or shorter word with the same beginning
@@ -22,6 +34,11 @@ SIGNS = {sign: term_key(word) for sign, word in LISTS.signs.items()}  # at a num
 LONGEST = 160  # words of a place that are looked at; what goes on longer is a list or a table
 _PART = re.compile(r"[A-Z]?[a-z]+|[^\W\d_]|\d+")
 _RULE = re.compile(r"\|[\s:|-]*")  # between the head of a table and its rows
+_MOST_CALLED = 100  # places in which settings of one name stand, that a claim may tell apart
+_ASSIGNS = re.compile(
+    r"(?:(?:const|export|final|let|pub|public|static|val|var)\s+){0,4}"
+    r"[A-Za-z_][\w.]*(?:\s*:\s*[\w.\[\], |]+)?\s*:?=(?!=)"
+)
 _BEFORE = 3  # sentences before a place, where what it speaks of may have been named
 _TOPIC_ASKED = re.compile(r"\W*(?:how|wh)", re.I)  # "Why does it rain?" names what a text is about
 
@@ -30,17 +47,19 @@ class SourceText:
     """A source as statements are laid over it. Built in time linear in its text.
 
     What it asks is left out, and what it has and does not say. `title` is what the whole text is about; `given` are
-    words that count as said beside it: the project's own name in the record of a project.
+    words that count as said beside it: the project's own name in the record of a project. A file of `settings` is read
+    line by line, each setting under the keys above it.
     """
 
-    def __init__(self, text: str, title: str = "", given: str = "") -> None:
+    def __init__(self, text: str, title: str = "", given: str = "", *, settings: bool = False) -> None:
         whole = text
         title = title if _TOPIC_ASKED.match(title) else without_questions(title)
-        text = without_questions(without_unsaid(text))
+        text = without_questions(without_unsaid(without_commented_out(text) if settings else text))
         self.is_whole = text == whole  # whether nothing of it is left out
-        self.spans = sentences(text)
+        self._settings = tuple(settings_of(text)) if settings else ()
+        self.spans = [(each.start, each.end) for each in self._settings] if settings else sentences(text)
         self.text = text = unwrapped(text, self.spans)
-        self._frames = frames(whole, self.spans)
+        self._frames = frames(whole, self.spans, settings=settings)
         self.words = tuple(words_of(text))
         self.titled = frozenset(
             key
@@ -65,11 +84,18 @@ class SourceText:
                 continue
             places.setdefault(LISTS.short.get(shown, key), []).append(sentence)
             dated = kind is Kind.NUMBER or (parts and key[0].isdigit())
-            for part, _ in (dated and parts_of_date(shown)) or parts:
-                places.setdefault(part, []).append(sentence)
+            measure = measure_of(shown) if dated else None
+            for part in measure or [part for part, _ in (dated and parts_of_date(shown)) or parts]:
+                if part != key:
+                    places.setdefault(part, []).append(sentence)
             if kind is Kind.NUMBER and (signed := _signed(text, start, stop)):
                 places.setdefault(signed, []).append(sentence)
         self._first += [len(self.words)] * (len(self.spans) + 1 - len(self._first))
+        for at, setting in enumerate(self._settings):
+            timed = names_a_unit(setting.key)
+            spans = dict.fromkeys(durations(self.within(at, at)).values() if timed else ())
+            for key in (*_paths(text, setting), *chain.from_iterable(map(written_as, spans))):
+                insort(places.setdefault(key, []), at)
 
     @cached_property
     def _beginnings(self) -> Beginnings:
@@ -94,7 +120,16 @@ class SourceText:
     def within(self, first: int, last: int) -> tuple[Token, ...]:
         """The words of the sentences from `first` to `last`, at most LONGEST."""
         start = self._first[first]
-        return tuple(self._token(at) for at in range(start, min(self._first[last + 1], start + LONGEST)))
+        words = tuple(self._token(at) for at in range(start, min(self._first[last + 1], start + LONGEST)))
+        if not (self._settings and words):
+            return words
+        above = [
+            token
+            for span in self._settings[last].above
+            for token in tokens_of(self.text[slice(*span)], span[0])
+        ]
+        paths = _paths(self.text, self._settings[last])
+        return (*above, words[0]._replace(parts=(*words[0].parts, *paths)), *words[1:])
 
     def said(self, at: int) -> frozenset[str]:
         """The keys of the words of a sentence."""
@@ -104,8 +139,15 @@ class SourceText:
         return keys
 
     def is_row(self, at: int) -> bool:
-        """Whether a sentence is a row of a table, which says nothing of what the next one is about."""
-        return self.text[self.spans[at][0]] == "|"
+        """Whether a sentence is a row of a table or a setting, which says nothing of what the next one is about."""
+        return self.text[self.spans[at][0]] == "|" or bool(self._settings and self._settings[at].key)
+
+    def assigns(self, at: int) -> bool:
+        """Whether a sentence is a name and its value: a setting, or a constant of code."""
+        return (
+            bool(self._settings and self._settings[at].key)
+            or _ASSIGNS.match(self.text, *self.spans[at]) is not None
+        )
 
     def _token(self, at: int) -> Token:
         word = self.words[at]
@@ -168,6 +210,11 @@ class SourceText:
                 return True
         return False
 
+    @property
+    def is_framed(self) -> bool:
+        """Whether a sentence of it may not hold by itself."""
+        return bool(self._settings or self.framed)
+
     @cached_property
     def framed(self) -> Mapping[int, Sequence[tuple[frozenset[str], frozenset[str]]]]:
         """The sentences that do not hold by themselves, each with what a claim on it says too: one of the keys, or one
@@ -183,14 +230,43 @@ class SourceText:
 
     def holds(self, at: int, words: Iterable[Token]) -> bool:
         """Whether a sentence holds by itself, or under what the words of a claim say too."""
+        words = tuple(words)
+        if self._settings and not self._tells_which(at, words):
+            return False
         if (asked := self.framed.get(at)) is None:
             return True
-        own, words = self.said(at) | self.titled, tuple(words)
+        own = self.said(at) | self.titled
         keys, lows = {key for token in words for key in token.keys}, {token.low for token in words}
         return all(not (keys.isdisjoint(said - own) and lows.isdisjoint(also)) for said, also in asked)
 
+    @cached_property
+    def _called(self) -> Mapping[str, frozenset[frozenset[str]]]:
+        """The words of the keys above the settings with each key."""
+        found: dict[str, set[frozenset[str]]] = {}
+        for setting in self._settings:
+            found.setdefault(setting.key, set()).add(self._above(setting))
+        return {key: frozenset(above) for key, above in found.items()}
+
+    def _above(self, setting: Setting) -> frozenset[str]:
+        above = tokens_of("\n".join(self.text[start:end] for start, end in setting.above))
+        return frozenset(key for token in above for key in (*token.keys, *token.parts))
+
+    def _tells_which(self, at: int, words: Iterable[Token]) -> bool:
+        """Whether a claim says under which keys a setting stands, where others have the same name under other ones."""
+        setting = self._settings[at]
+        if not setting.key or len(called := self._called[setting.key]) < 2:
+            return True
+        said = {key for token in words for key in (*token.keys, *token.parts)}
+        own = self._above(setting)
+        return len(called) <= _MOST_CALLED and all(
+            keys == own or not said.isdisjoint(own - keys) or (own < keys and said.isdisjoint(keys - own))
+            for keys in called
+        )
+
     def headed(self, at: int) -> frozenset[str]:
         """The keys of the words in the headings that a sentence stands under, and in the head of its table."""
+        if self._settings:
+            return frozenset()  # the keys above a setting are words of its place
         index = bisect_right(self._headings, at, key=itemgetter(0)) - 1
         if (keys := self._headed.get(index)) is None:
             spans = self._headings[index][1] if index >= 0 else ()
@@ -220,11 +296,20 @@ class SourceText:
                 found.append((at, (*(span for _, span in above), self.spans[at - 1])))
                 table = True
                 continue
-            elif first == "|" or not table:
-                continue
+            elif first == "|" or not table or "\n" not in self.text[self.spans[at - 1][1] : start]:
+                continue  # the next row, or the next sentence of this one
             table = False
             found.append((at, tuple(span for _, span in above)))
         return found
+
+
+def _paths(text: str, setting: Setting) -> Iterator[str]:
+    """The keys of the names that a setting has with one or more of those above it: `database.timeout`."""
+    names = [text[start:end] for start, end in setting.above] if setting.key else []
+    for at in range(len(names)):
+        whole = tokens_of(".".join((*names[at:], setting.key)))
+        if len(whole) == 1:
+            yield whole[0].keys[0]
 
 
 def _signed(text: str, start: int, end: int) -> str:

@@ -153,7 +153,9 @@ def _held(
 ) -> Held:
     alignment, score, veto = laid
     absent, opener = _uncovered(alignment, tokens)
-    stated = not (veto or absent) and score >= SCORER.states
+    # A row of a table is no sentence, and has a low score: what has all of a statement in one row states it.
+    enough = SCORER.plainly if alignment.row and not alignment.missing else SCORER.states
+    stated = not (veto or absent) and score >= enough
     near = alignment.place is not None and score >= SCORER.speaks and alignment.measures["here"] > HALF
     apart = near and not stated and sum(token.content for token in tokens) >= _CLAUSE
     if against is not None and (apart or not against.clause):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from vouchgate.ingest.contradictions.lists import LISTS
-from vouchgate.ingest.support.tokens import Token
+from vouchgate.ingest.language.terms import term_key
+from vouchgate.ingest.support.tokens import Token, measure_of
 
 # Before "an hour", so that it counts: "100 requests an hour" says how often.
 _LASTING = frozenset(
@@ -33,13 +36,31 @@ _NAMED = {"noon": _NOON, "midday": _NOON, "midnight": 0}
 _HALVES = {"am": (0,), "a.m": (0,), "pm": (_NOON,), "p.m": (_NOON,), "o'clock": (0, _NOON)}
 _PARTS = {"morning": (0,), "afternoon": (_NOON,), "evening": (_NOON,)}
 _QUARTERS = frozenset({"quarter", "quarters"})
+_LAST_PART = re.compile(r"(?:[_.-]|(?<=[a-z])(?=[A-Z]))([A-Za-z]+)\Z")  # of the name of a setting
+_OF_CODE = ("time.", "timeunit.", "chronounit.")  # before a unit, behind how many of it
+_SHORTEST = 2  # letters; "ms", "hr" and the like are short for another
 _MEASURES = frozenset({"time", "calendar"})  # of the units; a month has no fixed number of days
 
 
 def durations(words: Sequence[Token]) -> dict[int, tuple[str, float]]:
     """By where each word of a span of time begins, what is measured and how long it is. Linear."""
     found: dict[int, tuple[str, float]] = {}
+    for one, two in pairwise(words):
+        # "timeout_ms: 8000" and "timeout_seconds = 8"; "5 * time.Minute"
+        name, number = (one, two) if two.number else (two, one)
+        unit = _LAST_PART.search(name.shown) if name.identifier and number.number else None
+        if unit is not None and (number is two or name.low.startswith(_OF_CODE)):
+            word = unit[1].lower()
+            measure, size = LISTS.units.get(word) or LISTS.units.get(word.removesuffix("s")) or ("", 0.0)
+            if measure in _MEASURES and (amount := _value(number)) is not None:
+                span = measure, round(amount * size, 9)
+                found.update({name.start: span, number.start: span})
     for at, token in enumerate(words):
+        if token.number and (written := measure_of(token.shown)) and (amount := _value(token)) is not None:
+            measure, size = LISTS.units[written[1]]
+            if measure in _MEASURES:
+                found[token.start] = measure, round(amount * size, 9)
+            continue
         measure, size = (
             LISTS.units.get(token.low) or LISTS.units.get(token.low.removesuffix("s")) or ("", 0.0)
         )
@@ -50,6 +71,20 @@ def durations(words: Sequence[Token]) -> dict[int, tuple[str, float]]:
             span = measure, round(amount * size, 9)
             found.update((word.start, span) for word in words[first : at + 1])
     return found
+
+
+def names_a_unit(name: str) -> bool:
+    """Whether the name of a setting ends with what its value counts: `timeout_ms`."""
+    return _LAST_PART.search(name) is not None
+
+
+def written_as(span: tuple[str, float]) -> Iterator[str]:
+    """The keys of the words for a span of time in whole units: 8000 ms are 8 seconds."""
+    measure, length = span
+    for word, (kind, size) in LISTS.units.items():
+        amount = length / size
+        if kind == measure and len(word) > _SHORTEST and amount >= 1 and amount == int(amount):
+            yield from (str(int(amount)), term_key(word))
 
 
 def times_of_day(text: str, words: Sequence[Token]) -> dict[int, frozenset[int]]:

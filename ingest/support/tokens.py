@@ -6,11 +6,13 @@ of a compound, a number however it is written ("two", "2"), or an abbreviation a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
+from vouchgate.ingest.contradictions.lists import LISTS as OPPOSITES
 from vouchgate.ingest.data import read_data
 from vouchgate.ingest.language.dates import parts_of_date
 from vouchgate.ingest.language.terms import Kind, Word, term_key, words_of
@@ -20,6 +22,8 @@ _LEAST = 0.3  # weight of a word that says something, however common it is
 _CODED = ("-", "`")
 _CONTRACTED = ("'ve", "'re", "'ll", "'d", "'m", "n't", "o'clock")  # "they've" is no name
 MAY = "May"  # within a sentence a month, though its letters are a small word's
+_MEASURE = re.compile(r"(?![12]\d\d0s)(\d+(?:[.,]\d+)*)([A-Za-zµ]{1,4})")
+_MEASURED = ("time", "size")
 _LONGEST = 64  # characters of a word of which is kept what it says
 _MOST_RUN = 7  # capitalised words that may make one abbreviation
 
@@ -61,14 +65,17 @@ def _read_anew(
 ) -> tuple[str, tuple[str, ...], tuple[str, ...], float, bool, bool, bool, bool]:
     """What a token says of a word as written, wherever it stands, from `low` to `identifier`."""
     low = shown.lower().replace("’", "'")
-    keys, number = _keys(key, low, kind, shown)
+    measure = measure_of(shown)
+    keys, number = ((f"#{measure[0]}",), True) if measure else _keys(key, low, kind, shown)
     acronym = 2 <= len(shown) <= 6 and shown.isupper()
     content = number or (kind is not Kind.FUNCTION and not ("'" in low and low.endswith(_CONTRACTED)))
-    identifier = kind is Kind.IDENTIFIER and (coded or _in_code(shown))
+    identifier = kind is Kind.IDENTIFIER and not measure and (coded or _in_code(shown))
     return (
         low,
         keys,
-        tuple("#" + key if kind is Kind.NUMBER else key for key, kind in parts_of_date(shown) or parts),
+        (measure[1],)
+        if measure
+        else tuple("#" + key if kind is Kind.NUMBER else key for key, kind in parts_of_date(shown) or parts),
         max(_LEAST, WEIGHTS[kind]) if content else 0.0,
         content,
         number,
@@ -90,6 +97,14 @@ def _keys(key: str, low: str, kind: Kind, shown: str) -> tuple[tuple[str, ...], 
         return (LISTS.short[shown],), False
     group = LISTS.groups.get(key)
     return ((key,) if group is None else (key, group)), False
+
+
+def measure_of(shown: str) -> tuple[str, str] | None:
+    """The number and the key of the unit of a word that is both: "80ms", "2GiB", not "1960s". Constant time."""
+    if not shown[0].isdigit() or (match := _MEASURE.fullmatch(shown)) is None:
+        return None
+    measure, _ = OPPOSITES.units.get(match[2].lower(), ("", 0.0))
+    return (match[1].replace(",", ""), term_key(match[2].lower())) if measure in _MEASURED else None
 
 
 def _in_code(shown: str) -> bool:
@@ -182,6 +197,7 @@ class Lists:
     receiving: frozenset[str]  # and over where it goes
     towards: frozenset[str]
     away: frozenset[str]
+    assigning: frozenset[str]  # keys of what a name and its value say by their form
     acting: frozenset[str]  # verbs that somebody does to something
     counting: frozenset[str]  # the keys of numbers in words
     indexed: frozenset[str]  # small words that may be what a word of a statement is found under
@@ -275,6 +291,7 @@ def _load() -> Lists:
         receiving=frozenset(raw["receiving"]),
         towards=frozenset(raw["towards"]),
         away=frozenset(raw["away"]),
+        assigning=frozenset(map(term_key, raw["assigning"])),
         acting=frozenset(raw["acting"]),
         indexed=frozenset(raw["comparing"]).union(
             key for key, words in written.items() if key[0] == "#" for key in words

@@ -48,7 +48,7 @@ _CITED = re.compile(
 )
 # "According to README.md", "README.md says" and "README.md: …"; of these the ending tells that a file is meant.
 _SAID_IN = re.compile(
-    rf"\b(?i:according to|as per|per|see|cf\.|sources?:) (?:the )?`?(?P<whole>(?P<path>{_DOTTED}){_AFTER})"
+    rf"\b(?i:according to|as per|per|see|cf\.|sources?:|(?<!as )in) (?:the )?`?(?P<whole>(?P<path>{_DOTTED}){_AFTER})"
     r"(?![\w/-]|\.\w)"
 )
 _SAYS = re.compile(
@@ -57,7 +57,7 @@ _SAYS = re.compile(
     r"|gives|defines|makes|forbids|allows|names|warns|recommends|sets|asks|promises)\b|v?\d+\.\d+(?:\.\d+)*(?=[ ,]))"
 )
 _BEFORE_COLON = re.compile(
-    rf"(?:(?<![^\n])|(?<=[.!?] ))`?(?P<whole>(?P<path>{_DOTTED}){_AFTER})`?(?: v?\d+(?:\.\d+)+)?:\s"
+    rf"(?:(?<![^\n])|(?<=[.!?] ))`?(?P<whole>(?P<path>{_DOTTED}){_AFTER})`?(?: [\w.-]{{1,30}}){{0,4}}:\s"
 )
 _AT_TOP = re.compile(rf"{_TOP}{_AFTER}")
 # One that is given as what it is may be any file, also one at the top.

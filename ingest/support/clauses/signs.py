@@ -65,7 +65,7 @@ _UNITS |= {
     "ghz",
 }
 _DETACHED = frozenset({"k", "bn", "mn"})  # scales that stand by themselves before what is counted
-_WRITTEN = re.compile(r"(v?)[\d.,:]+([a-z]{0,2})")
+_WRITTEN = re.compile(r"(v?)[\d.,:]+([a-z]{0,3})")
 _ORDINALS = frozenset({"", "st", "nd", "rd", "th"})
 _SCALES = {"thousand": "k", "million": "m", "billion": "b", "trillion": "t", "milliard": "b", "times": "x"}
 _REACH = 24  # characters before a number in which its sign is looked for
