@@ -55,6 +55,7 @@ TURNED = {
     "bystander": _OF_ANOTHER,
     "row": _OF_ANOTHER,
     "relation": " The source does not set the two beside each other so.",
+    "part": " Of a part of it the source has next to nothing.",
     "under": " The source has it under a heading, a condition or a label that the claim leaves out.",
     "governed": " The source says of it that it is planned, tried, allowed, rare or doubted.",
     FAINT: " The source has some of its words, and nothing like it.",

@@ -28,13 +28,23 @@ from vouchgate.ingest.support.clauses.turned import said_elsewhere, says_as_much
 from vouchgate.ingest.support.qualifiers import denied_elsewhere, qualified, unsaid_universals
 from vouchgate.ingest.support.source_text import SourceText, counts
 from vouchgate.ingest.support.times import find_durations, find_times_of_day
-from vouchgate.ingest.support.tokens import LISTS, MAY, Token, abbreviations, is_denial, shown_of, tokens_of
+from vouchgate.ingest.support.tokens import (
+    LISTS,
+    MAY,
+    Token,
+    abbreviations,
+    is_denial,
+    parts_of,
+    shown_of,
+    tokens_of,
+)
 
 HALF = 0.5  # of a statement's weight: a place with no more than that speaks of something else
 NEAREST = 6  # sentences that have most of the statement's words; the place is looked for around them
 MOST_TOKENS = 80  # words of a statement that are laid over a place; a longer one is no statement
 _CLOSE = 3  # words between two that stand together
 _GETS = frozenset({"get", "gets", "got", "getting"})
+_PARTING, _JOINING = frozenset(",;|/>→&+~=<•·"), frozenset({"and", "but"})
 _SHORT = 5  # letters; a longer word in "-ly" is an adverb, "early" and "reply" are none
 _OPENING = frozenset('.!?:"“\n')  # between two words: a capital behind it means nothing
 _COUNTED = 1.5  # a number's weight in that choice: "after 24 hours" is where these are, whatever else expires
@@ -108,7 +118,9 @@ def align(text: str, start: int, end: int, source: SourceText) -> Alignment:
     if not (missing or measures["denial_said"]):
         measures["denial_said"] = float(denied_elsewhere(text, words, found, source, span))
     measures["stray"] = float(_stray(words, wanted, found, _sentences(source, at, span[1])))
-    measures |= governed(words, place)
+    measures |= governed(words, place) | {
+        "part_unsaid": float(not row and _part_unsaid(text, words, missing))
+    }
     measures["bystander"] = float(bystander(words, place, source.text))
     measures["turned_round"] = float(turned_round(words, place))
     measures["unrelated"] = float(unrelated(words, place))
@@ -300,6 +312,21 @@ def _measures(  # noqa: PLR0917  (what was found of a statement, all of it)
             subject_elsewhere(words, place, lost, gone, source.text) or other_subject(words, place, gone)
         ),
     }
+
+
+def _part_unsaid(text: str, words: Sequence[Token], missing: Sequence[Token]) -> bool:
+    """Whether the place lacks most of a part of the statement behind its first one: of what stands between two of its
+    marks or joints. A lie of three words weighs little beside a long sentence."""
+    lost = {token.keys[0] for token in missing}
+    parts: dict[int, list[tuple[float, bool]]] = {}
+    for part, token in zip(parts_of(words, text, _PARTING, _JOINING), words, strict=True):
+        if token.content and part:
+            parts.setdefault(part, []).append((token.weight, token.keys[0] in lost))
+    return any(
+        len(each) > 1
+        and sum(weight for weight, gone in each if gone) >= HALF * sum(weight for weight, _ in each)
+        for each in parts.values()
+    )
 
 
 def _tells_how(token: Token) -> bool:

@@ -70,6 +70,7 @@ VETOES: Mapping[str, str] = {
     "other_row": "row",
     "passed_over": "passed over",
     "only_named": FAINT,
+    "part_unsaid": "part",
     "bystander": "bystander",
     "unrelated": "relation",
     "turned_round": "relation",
