@@ -24,6 +24,12 @@ from vouchgate.ingest.support.clauses.acts import ACTS
 _BEFORE = re.compile(r"([A-Za-z]+)[\s,:;(\[\"'“‘<*_`–—-]{0,8}\Z")
 _AFTER = re.compile(r"[\s,:;)\]\"'”’>*_`–—-]{0,8}\b([A-Za-z]+)")
 _EDGES = re.compile(r"[\s,:;)\]>*_`–—-]{0,8}")
+# Where in it: ", section 6", "§ 4.2", "pp. 3-5"; not "section 6 forbids", which says something of that.
+_WHERE = re.compile(
+    r"[\s,;]{1,3}(?:(?:sections?|sect?\.|chapters?|pages?|pp?\.|paragraphs?|lines?|appendix|annex)\s{1,2}|§{1,2}\s?)"
+    r"\d[\d.]{0,10}(?:\s?(?:-|–|and|to)\s?\d[\d.]{0,10})?(?=\s*(?:[,;:)\]]|\.(?:\s|\Z)|\Z))",
+    re.IGNORECASE,
+)
 # "#12 is closed" says how the cited thing is; "Closed in #12" does not.
 _PREDICATE = re.compile(
     r"[)\]\"'”’*_`]{0,3}\s{1,3}(?:is|are|was|were|has|have|had)(?:n['’]t)?\b", re.IGNORECASE
@@ -247,6 +253,8 @@ def _forth(claim: str, end: int) -> int:
         if match is None or match[1].lower() not in CITING.after:
             break
         end = match.end(1)
+    where = _WHERE.match(claim, end)
+    end = where.end() if where else end
     edge = _EDGES.match(claim, end)
     return edge.end() if edge else end
 

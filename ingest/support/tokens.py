@@ -187,6 +187,7 @@ class Lists:
     excepting: frozenset[str]  # behind a negation: it denies all else
     joining: frozenset[str]  # joints of words as well as of clauses
     joints: frozenset[str]  # small words with which a clause begins
+    parting: frozenset[str]  # small words with which another part of a statement begins
     because: frozenset[str]  # behind which a reason stands
     owing: frozenset[tuple[str, str]]  # the same, of two words
     therefore: frozenset[str]  # behind which stands what has a reason
@@ -281,6 +282,7 @@ def _load() -> Lists:
         excepting=frozenset(raw["excepting"]),
         joining=frozenset(raw["joining"]),
         joints=frozenset(raw["joints"]),
+        parting=frozenset(raw["parting"]),
         because=frozenset(raw["because"]),
         owing=frozenset((one, two) for one, two in raw["owing"]),
         therefore=frozenset(raw["therefore"]),

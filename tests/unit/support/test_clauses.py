@@ -86,3 +86,10 @@ def test_signs_that_are_no_words_are_seen() -> None:
 )
 def test_a_denial_at_the_end_is_one(claim: str, expected: list[Stance]) -> None:
     assert [one.stance for one in stances(claim, SourceText(SOURCE))] == expected
+
+
+def test_where_in_a_source_something_stands_is_part_of_the_citing() -> None:
+    for where in (", section 6", " § 4.2", ", pp. 3-5", ", lines 10 to 12"):
+        said = said_by(f"Sessions last for an hour (docs/sessions.md{where}).")
+        assert said.text.split() == ["Sessions", "last", "for", "an", "hour", "."]
+    assert "section 6 forbids" in said_by("Per docs/sessions.md, section 6 forbids it to us all.").text

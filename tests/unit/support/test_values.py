@@ -104,7 +104,26 @@ def test_what_keeps_a_statement_waiting_is_found_beside_what_does_not() -> None:
 
 
 @pytest.mark.parametrize("lie", ["gulls own the harbour", "visitors eat children", "noon fee gulls"])
-@pytest.mark.parametrize("joint", [", ", " | ", " / ", " -> ", " → ", " & ", " and ", " = "])
+@pytest.mark.parametrize(
+    "joint",
+    [
+        ", ",
+        " | ",
+        " / ",
+        " -> ",
+        " → ",
+        " & ",
+        " and ",
+        " = ",
+        " because ",
+        " while ",
+        " if ",
+        " like ",
+        " [",
+        ': "',
+        "\n",
+    ],
+)
 def test_a_lie_of_three_words_is_not_carried_along(joint: str, lie: str) -> None:
     said = "Every night the old ferry takes the bread, the mail and the milk from the north quay to the far islands"
     rest = "The board meets in May. Gulls eat the bread of children. A harbour fee is due at noon; visitors pay it."
