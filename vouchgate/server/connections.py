@@ -63,6 +63,13 @@ class Connection(HttpToolsProtocol):
         while data:
             data = self._feed(data)
 
+    def eof_received(self) -> bool:  # type: ignore[override]  # asyncio keeps what this is true of
+        """Who has sent all that it will, and shuts that way down, is given its answer, and then no other."""
+        if self._timer is not None or self.cycle is None or self.cycle.response_started:
+            return False
+        self.cycle.keep_alive = False  # of the last request that came: those before it are answered first
+        return True
+
     def _feed(self, data: bytes) -> bytes:
         """Has it parsed, and gives what is to be parsed next."""
         try:

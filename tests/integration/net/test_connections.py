@@ -178,6 +178,32 @@ def test_what_is_not_done_when_the_server_ends_is_to_be_sent_again(served: tuple
         assert b"stopping" not in read_all(streams)
 
 
+def test_who_has_sent_all_and_shuts_that_way_down_gets_its_answers(served: tuple[App, Server, int]) -> None:
+    app, server, port = served
+    post = b"POST /wait HTTP/1.1\r\nHost: gate\r\nContent-Length: 4\r\n\r\n"
+    with ExitStack() as opened:
+        lines = [
+            opened.enter_context(closing(connect(port, sent)))
+            for sent in (GET % b"wait", post + b"body", GET % b"wait" + GET % b"large", post + b"bo", b"")
+        ]
+        for line in lines:
+            line.shutdown(socket.SHUT_WR)
+        assert [read_all(line) for line in lines[3:]] == [b"", b""]  # nothing was asked
+        until(lambda: app.waiting == 3 and len(server.server_state.connections) == 3)
+        next(iter(server.server_state.connections)).loop.call_soon_threadsafe(app.go.set)
+        answers = [read_all(line) for line in lines[:3]]
+    assert [re.findall(rb"HTTP/1.1 (\d+)", answer) for answer in answers] == [
+        [b"200"],
+        [b"200"],
+        [b"200"] * 2,
+    ]
+    assert len(answers[2]) > LARGE
+    assert all(b"connection: close" in answer for answer in answers)
+    with closing(connect(port, GET % b"stream")) as gone:  # whoever has gone is not streamed to
+        assert read_until(gone, b"begins")
+    until(lambda: not server.server_state.connections)
+
+
 def read_until(line: socket.socket, end: bytes) -> bytes:
     """What comes until this was in it."""
     got = b""
