@@ -224,6 +224,8 @@ def _enable_wal(connection: sqlite3.Connection) -> None:
 
 
 def _postgresql_engine(url: URL) -> Engine:
+    from vouchgate.storage.waiting import PatientConnection  # noqa: PLC0415  (its driver is for who has one)
+
     engine = create_engine(
         url.set(drivername="postgresql+psycopg"),
         isolation_level="READ COMMITTED",  # after a lock, the next statement sees what its holder wrote
@@ -231,6 +233,10 @@ def _postgresql_engine(url: URL) -> Engine:
         connect_args={name: value for name, value in _POSTGRESQL_GONE.items() if name not in url.query},
         **_POOL,
     )
+
+    @event.listens_for(engine, "do_connect")
+    def _connect(_dialect: object, _record: object, given: Any, named: Any) -> PatientConnection:
+        return PatientConnection.connect(*given, **named)
 
     @event.listens_for(engine, "connect")
     def _configure(connection: Any, _record: object) -> None:

@@ -158,6 +158,10 @@ class Postgresql:
         quiet = subprocess.DEVNULL
         subprocess.run([*command, "stop"], check=True, user=self.user, stdout=quiet, stderr=quiet)
 
+    def signal(self, number: signal.Signals) -> None:
+        """To every process of the server."""
+        signal_server(self.data, number)
+
     def start(self) -> None:
         """Starts the server again after a crash, however long it takes to recover: the package waits for 10 s."""
         with suppress(subprocess.SubprocessError):
@@ -168,6 +172,14 @@ class Postgresql:
         with suppress(psycopg.OperationalError), psycopg.connect(self.url("postgres")):
             return True
         return False
+
+
+def signal_server(directory: Path, number: signal.Signals) -> None:
+    """To every process of the PostgreSQL whose files are there."""
+    first = int((directory / "postmaster.pid").read_text().split()[0])
+    children = Path(f"/proc/{first}/task/{first}/children").read_text().split()
+    for pid in (first, *map(int, children)):
+        os.kill(pid, number)
 
 
 @pytest.fixture(scope="session")

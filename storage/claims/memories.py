@@ -25,9 +25,9 @@ from vouchgate.storage.dedup import index, similar, vectors
 from vouchgate.storage.identity.names import valid_name
 from vouchgate.storage.outgoing.outbox import Outbox
 from vouchgate.storage.queue import rechecks
-from vouchgate.storage.rows import to_fields, to_row
 from vouchgate.storage.sql import among, limited_to
 from vouchgate.storage.tables.claims import LEFT, DecisionRow, LogRow, MemoryRow, PendingRow
+from vouchgate.storage.tables.conversion import to_fields, to_row
 
 TABLE: Table = MemoryRow.metadata.tables["memory"]
 _DECISION: Table = DecisionRow.metadata.tables["decision"]

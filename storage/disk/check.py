@@ -16,6 +16,7 @@ from vouchgate.storage.errors import StorageError
 # A larger one is only looked through when a log lies beside it: after a crash, and where somebody put a database beside
 # the log of another.
 SMALL_BYTES = 64 * 1024 * 1024
+_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 def check_file(path: Path, *, always: bool = False) -> None:
@@ -25,6 +26,8 @@ def check_file(path: Path, *, always: bool = False) -> None:
     has_log = has_text(log)
     if not path.exists() or not (always or has_log or path.stat().st_size <= SMALL_BYTES):
         return
+    if path.is_dir():
+        raise StorageError(f"{path} is a folder; name a file in it")
     found = _quick_check(path)
     if found != "ok":
         log_too = (
@@ -37,12 +40,14 @@ def check_file(path: Path, *, always: bool = False) -> None:
 
 
 def _quick_check(path: Path) -> str:
-    """`ok`, or the first thing that is wrong, on one line."""
+    """`ok`, or the first thing that is wrong, on one line. Raises StorageError where that cannot be seen."""
     try:
         # Only reading: whoever closes a database last otherwise writes the log into it, for good.
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
             found = connection.execute("PRAGMA quick_check(1)").fetchone()
     except sqlite3.Error as error:
+        if error.sqlite_errorcode & 0xFF not in _DAMAGED:
+            raise StorageError(f"the database {path} cannot be read: {error}") from error
         return str(error)
     return " ".join(str(found[0]).split())[:200]
 

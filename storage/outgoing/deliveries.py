@@ -35,6 +35,8 @@ LEASE = timedelta(seconds=60)  # from the taking, and again from every report of
 # store that restarts is back soon; then long, as one that is broken has to be mended by somebody.
 WAITS = (1, 5, 30, 120, 600, 3_600, 21_600)
 MOST_ERROR = 500  # characters of what went wrong
+# How often one transaction looks for what is needed among what went out of force: 0.1 s at most, however much that is.
+LOOKS = 5
 
 TABLE: Table = DeliveryRow.metadata.tables["delivery"]
 _ONE = and_(TABLE.c.owner_id == bindparam("of_owner"), TABLE.c.seq == bindparam("of_seq"))
@@ -176,11 +178,11 @@ def lease(
 ) -> list[LeasedDelivery]:
     """Takes up to `most` deliveries of a stream, the oldest first, for the time of LEASE; none when somebody else has
     the stream or nothing of it is due, fewer when no more are. `name` must be new each time. What need not be told any
-    more is skipped."""
+    more is skipped; none as well when that was all in LOOKS looks, and then more may be due."""
     stream = {"of_owner": owner_id, "of_sink": sink}
     taken: list[LeasedDelivery] = []
-    window = most
-    while due := _due_rows(connection, stream, now, window):
+    for window in (most, *[MOST] * (LOOKS - 1)):  # what follows one that went out of force often did so too
+        due = _due_rows(connection, stream, now, window)
         known = memories.by_ids(connection, owner_id, {row.memory_id for row in due} - {None}, now)
         needed = [row for row in due if row.op != DeliveryOp.PUT.value or _in_force(known.get(row.memory_id))]
         if len(needed) == len(due):
@@ -189,7 +191,6 @@ def lease(
         gone = {row.seq for row in due} - {row.seq for row in needed}
         why = "Its memory was out of force before it was delivered."
         connection.execute(_SKIP, _rows(owner_id, gone) | {"why": why})
-        window = MOST  # what follows one that went out of force often did so too
     if taken:
         seqs = {handed.record.seq for handed in taken}
         connection.execute(_LEASE, _rows(owner_id, seqs) | {"until": now + LEASE, "name": name})

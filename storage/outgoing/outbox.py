@@ -96,6 +96,34 @@ _OWN_PLACES = _PUT_AT.where(
     )
     .exists()
 )
+# Webhooks that are there and never had a memory which one had that was removed: a webhook is given a new secret by
+# making another, and whoever stands behind both has what the first one was sent.
+_HAD = TABLE.alias("had")
+_GONE = TABLE.alias("gone")
+_STILL = _WEBHOOK.alias("still")
+_IN_PLACE = select(_WEBHOOK.c.id).where(
+    _WEBHOOK.c.owner_id == bindparam("of_owner"),
+    _WEBHOOK.c.id.startswith(ids.sink_id(""), autoescape=True),
+    ~select(_HAD.c.seq)
+    .where(
+        _HAD.c.owner_id == bindparam("of_owner"),
+        _HAD.c.memory_id == bindparam("of_memory"),
+        _HAD.c.op == DeliveryOp.PUT.value,
+        _HAD.c.sink == _WEBHOOK.c.id,
+    )
+    .exists(),
+    select(_GONE.c.seq)
+    .where(
+        _GONE.c.owner_id == bindparam("of_owner"),
+        _GONE.c.memory_id == bindparam("of_memory"),
+        _GONE.c.op == DeliveryOp.PUT.value,
+        _GONE.c.sink.startswith(ids.sink_id(""), autoescape=True),
+        ~select(_STILL.c.id)
+        .where(_STILL.c.owner_id == bindparam("of_owner"), _STILL.c.id == _GONE.c.sink)
+        .exists(),
+    )
+    .exists(),
+)
 # The gate's own memories that these places name, as the statement below gives them.
 _OWN = select(
     _MEMORY.c.owner_id,
@@ -230,21 +258,29 @@ class Outbox:
     def note_left(
         self, owner_id: str, memory_id: str, at: datetime, but: DeliveryTarget | None = None
     ) -> None:
-        """A memory is out of force: each place that holds it is to let it go, `but` one that gets something else."""
+        """A memory is out of force: each place that holds it is to let it go, `but` one that gets something else; and
+        webhooks in place of one that was removed."""
         asked = {"of_owner": owner_id, "of_memory": memory_id}
         for row in self._connection.execute(_HELD, asked).all():
             if but is None or (row.sink, row.place) != (but.sink, but.place):
                 self.note_removal(
                     owner_id, DeliveryTarget(sink=row.sink, place=row.place, data=row.data), memory_id, at
                 )
+        self._note_in_place(owner_id, memory_id, at)
 
     def note_erased(self, owner_id: str, memory_id: str, at: datetime) -> None:
         """A memory is erased: each place that ever held it is to let it go, but for one that did or holds another by
-        now; webhooks hear of it once more."""
+        now; webhooks hear of it once more, also those in place of one that was removed."""
         asked = {"of_owner": owner_id, "of_memory": memory_id}
         found = {(row.sink, row.place): row.data for row in self._connection.execute(_OWN_PLACES, asked)}
         for (sink, place), data in found.items():
             self.note_removal(owner_id, DeliveryTarget(sink=sink, place=place, data=data), memory_id, at)
+        self._note_in_place(owner_id, memory_id, at)
+
+    def _note_in_place(self, owner_id: str, memory_id: str, at: datetime) -> None:
+        asked = {"of_owner": owner_id, "of_memory": memory_id}
+        for hook in self._connection.scalars(_IN_PLACE, asked).all():
+            self.note_removal(owner_id, DeliveryTarget(sink=hook, place=memory_id), memory_id, at)
 
     def note_restored(self, owner_id: str, memory_id: str, at: datetime) -> None:
         """A memory is in force again: where it was put before, it is put once more, and the owner's webhooks are told,

@@ -89,13 +89,19 @@ def is_served_by(
 
 _SERVES = select(is_served_by(bindparam("of_owner"), bindparam("of_sink"), bindparam("of_token")))
 _BOUND = select(TABLE.c.owner_id).where(TABLE.c.sink == bindparam("of_sink"))
-_WAITING = select(_DELIVERY.c.owner_id).where(
-    _DELIVERY.c.sink == bindparam("of_sink"),
-    _DELIVERY.c.state == bindparam(None, "waiting", literal_execute=True),
+_WAITING = (  # owners, each of whom is looked at once, however much waits
+    select(_DELIVERY.c.owner_id)
+    .where(
+        _DELIVERY.c.sink == bindparam("of_sink"),
+        _DELIVERY.c.state == bindparam(None, "waiting", literal_execute=True),
+    )
+    .distinct()
+    .subquery()
 )
-_IS_OWN = is_served_by(_DELIVERY.c.owner_id, bindparam("of_sink"), bindparam("of_token"))
-_OWN = (_BOUND.where(TABLE.c.token_id == bindparam("of_token")), _WAITING.where(_IS_OWN))
-_OF_OTHERS = (_BOUND.where(TABLE.c.token_id != bindparam("of_token")), _WAITING.where(~_IS_OWN))
+_OWNERS = select(_WAITING.c.owner_id)
+_IS_OWN = is_served_by(_WAITING.c.owner_id, bindparam("of_sink"), bindparam("of_token"))
+_OWN = (_BOUND.where(TABLE.c.token_id == bindparam("of_token")), _OWNERS.where(_IS_OWN))
+_OF_OTHERS = (_BOUND.where(TABLE.c.token_id != bindparam("of_token")), _OWNERS.where(~_IS_OWN))
 
 
 class Consumers:

@@ -39,9 +39,9 @@ from vouchgate.storage.identity.owners import note_said
 from vouchgate.storage.queue import rechecks
 from vouchgate.storage.queue import search as search_terms
 from vouchgate.storage.queue.query import NO_QUERY, Query
-from vouchgate.storage.rows import to_fields, to_row
 from vouchgate.storage.sql import limited_to
 from vouchgate.storage.tables.claims import OwnerRow, PendingRow, QueueTotalRow
+from vouchgate.storage.tables.conversion import to_fields, to_row
 
 BY_REVIEWERS = (
     ReviewStatus.APPROVED,

@@ -78,8 +78,8 @@ def lease_deliveries(
                     leased += deliveries.lease(connection, owner_id, sink, now, most=left, name=name)
             return leased
 
-        # Nothing, or not enough: others took it meanwhile, or it is another token's by now, or none of it was needed
-        # any more. In any case those are not due now, and others may be.
+        # Nothing, or not enough: others took it meanwhile, or it is another token's by now, or what was looked at need
+        # not be told any more. In any case those are not due now, and others may be.
         taken += store.writer.run(owner_ids, work).result()
     return taken
 

@@ -18,6 +18,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 log = logging.getLogger(__name__)
 
 HEADER_SECONDS = 10.0  # for a request's header, from the connection or its first byte on
+HEADER_BYTES = 65_536  # of a request's line and header; and of what comes with its body that is none
 BODY_SECONDS = 30.0  # for the body after it, of 1.2 MB at most
 TAKING_SECONDS = 30.0  # for taking some of an answer that is there
 # Of one process. Below the 1,024 descriptors that most systems give one, with 200 requests to hosts beside them.
@@ -27,10 +28,13 @@ PAUSE_SECONDS = 0.001  # for each so many more; the least that a timer of the lo
 MOST_PAUSE_SECONDS = 0.01
 FULL_SECONDS = 1.0  # before it looks again whether one more can be taken, as asyncio waits itself
 
-_FULL = (
-    b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: 0\r\n"
-    b"Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n\r\n"
-)
+_END = b"Connection: close\r\nContent-Length: 0\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n\r\n"
+_FULL = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n" + _END
+_TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\n" + _END
+
+
+class _TooLargeError(Exception):
+    """A request whose line and header are longer than they may be."""
 
 
 class Connection(HttpToolsProtocol):
@@ -41,6 +45,8 @@ class Connection(HttpToolsProtocol):
     _timer: asyncio.TimerHandle | None = None
     _taking: asyncio.TimerHandle | None = None
     _left = 0  # bytes of an answer that it has not taken
+    _heading = False  # whether it is within a request's line or header
+    _bare = 0  # bytes that came in pieces with neither a request's beginning or end nor any of its body
     _since: float | None = None  # when it began to wait for its client, by the loop's clock
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -63,17 +69,35 @@ class Connection(HttpToolsProtocol):
         while data:
             data = self._feed(data)
 
+    def eof_received(self) -> bool:  # type: ignore[override]  # asyncio keeps what this is true of
+        """Who has sent all that it will, and shuts that way down, is given its answer, and then no other."""
+        if self._timer is not None or self.cycle is None or self.cycle.response_started:
+            return False
+        self.cycle.keep_alive = False  # of the last request that came: those before it are answered first
+        return True
+
     def _feed(self, data: bytes) -> bytes:
         """Has it parsed, and gives what is to be parsed next."""
+        self._bare += len(data)
         try:
             self.parser.feed_data(data)
+            if self._bare > HEADER_BYTES:
+                self._refuse_large()
         except httptools.HttpParserUpgrade as stopped:
             if self.parser.get_method() != b"CONNECT":
                 return self._without_upgrade() + data[stopped.args[0] :]
             self.send_400_response("This is no proxy.")
-        except httptools.HttpParserError:
-            self.send_400_response("This is no HTTP request.")
+        except httptools.HttpParserError as error:
+            if isinstance(error.__context__, _TooLargeError):
+                self._refuse_large()
+            else:
+                self.send_400_response("This is no HTTP request.")
         return b""
+
+    def _refuse_large(self) -> None:
+        if self._heading:
+            self.transport.write(_TOO_LARGE)
+        self.transport.close()
 
     def _without_upgrade(self) -> bytes:
         """The head that was read, as of a client that offers no other protocol. The parser takes what follows one that
@@ -84,12 +108,30 @@ class Connection(HttpToolsProtocol):
         head += [b"%s: %s" % header for header in self.headers if header[0] != b"upgrade"]
         return b"\r\n".join([*head, b"", b""])
 
+    def on_message_begin(self) -> None:
+        self._heading, self._bare = True, 0
+        super().on_message_begin()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if (
+            self._heading
+        ):  # those behind a body are none of the request's: who stands in front has not looked at them
+            super().on_header(name, value)
+
     def on_headers_complete(self) -> None:
+        if len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > HEADER_BYTES:
+            raise _TooLargeError
+        self._heading = False
         self._expect(BODY_SECONDS)
         if not self.parser.should_upgrade():
             super().on_headers_complete()
 
+    def on_body(self, body: bytes) -> None:
+        self._bare = 0
+        super().on_body(body)
+
     def on_message_complete(self) -> None:
+        self._bare = 0
         if not self.parser.should_upgrade():
             self._stop()
             super().on_message_complete()

@@ -240,6 +240,30 @@ def test_what_is_ended_or_finds_no_room_leaves_nothing_behind(
         resource.setrlimit(resource.RLIMIT_FSIZE, most)
 
 
+def test_what_finds_no_room_at_the_very_end_is_not_put_in_place(
+    tmp_path: Path, migrated_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    backup, folder = tmp_path / "gate.backup", tmp_path / "to"
+    file = shutil.copyfile(migrated_file, tmp_path / "a.db")
+    told(capsys, "backup", backup, "--database-url", f"sqlite:///{file}")
+    folder.mkdir()
+    most = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def fill(store: Store) -> bool:
+        claims(store, *range(50))  # as what is brought up to date, and erased again
+        (copy,) = folder.glob(".vouchgate-*/database")
+        resource.setrlimit(resource.RLIMIT_FSIZE, (copy.stat().st_size, most[1]))
+        return True
+
+    settings = Settings(database_url=f"sqlite:///{folder}/b.db", offline=True)
+    try:
+        with pytest.raises(StorageError, match="there is no room"):
+            restore_backup(settings, backup, replace=False, tell=lambda _: None, verify=fill, now=NOW)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, most)
+    assert not list(folder.iterdir())
+
+
 def test_a_restore_is_whole_whoever_comes_between_or_stops_reading(
     tmp_path: Path, migrated_file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

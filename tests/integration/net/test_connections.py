@@ -10,7 +10,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 
 import pytest
 from starlette.types import Receive, Scope, Send
@@ -52,7 +52,8 @@ class Selector(selectors.DefaultSelector):
 
 
 class App:
-    """Answers with the size of the body; `/wait` when it is told to, `/large` with more than sockets hold."""
+    """Answers with the size of the body; `/wait` when it is told to, `/large` with more than sockets hold, `/names`
+    with the names of what is in the header."""
 
     def __init__(self) -> None:
         self.go = asyncio.Event()
@@ -70,6 +71,8 @@ class App:
                 return
             size, more = size + len(message["body"]), message["more_body"]
         body = b"%d" % size if scope["path"] != "/large" else b"x" * LARGE
+        if scope["path"] == "/names":
+            body = b" ".join(name for name, _ in scope["headers"])
         head = {"type": "http.response.start", "status": 200}
         length = [(b"content-length", b"%d" % len(body))]
         if scope["path"] == "/wait":
@@ -178,6 +181,32 @@ def test_what_is_not_done_when_the_server_ends_is_to_be_sent_again(served: tuple
         assert b"stopping" not in read_all(streams)
 
 
+def test_who_has_sent_all_and_shuts_that_way_down_gets_its_answers(served: tuple[App, Server, int]) -> None:
+    app, server, port = served
+    post = b"POST /wait HTTP/1.1\r\nHost: gate\r\nContent-Length: 4\r\n\r\n"
+    with ExitStack() as opened:
+        lines = [
+            opened.enter_context(closing(connect(port, sent)))
+            for sent in (GET % b"wait", post + b"body", GET % b"wait" + GET % b"names", post + b"bo", b"")
+        ]
+        for line in lines:
+            line.shutdown(socket.SHUT_WR)
+        assert [read_all(line) for line in lines[3:]] == [b"", b""]  # nothing was asked
+        until(lambda: app.waiting == 3 and len(server.server_state.connections) == 3)
+        next(iter(server.server_state.connections)).loop.call_soon_threadsafe(app.go.set)
+        answers = [read_all(line) for line in lines[:3]]
+    assert [re.findall(rb"HTTP/1.1 (\d+)", answer) for answer in answers] == [
+        [b"200"],
+        [b"200"],
+        [b"200"] * 2,
+    ]
+    assert answers[2].endswith(b"host")
+    assert all(b"connection: close" in answer for answer in answers)
+    with closing(connect(port, GET % b"stream")) as gone:  # whoever has gone is not streamed to
+        assert read_until(gone, b"begins")
+    until(lambda: not server.server_state.connections)
+
+
 def read_until(line: socket.socket, end: bytes) -> bytes:
     """What comes until this was in it."""
     got = b""
@@ -223,6 +252,63 @@ def test_a_tunnel_is_refused_and_nothing_behind_it_is_read(served: tuple[App, Se
         said = read_all(line)
     assert said.startswith(b"HTTP/1.1 400 ")
     assert said.count(b"HTTP/1.1") == 1
+
+
+CHUNKED = b"POST /names HTTP/1.1\r\nHost: gate\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0"
+
+
+@pytest.mark.parametrize(
+    ("begun", "more", "status"),
+    [
+        (b"GET /", b"a", b"431"),
+        (b"GET / HTTP/1.1\r\nHost: gate\r\nX: ", b"a", b"431"),
+        (b"GET / HTTP/1.1\r\nHost: gate\r\n", b"X: a\r\n", b"431"),
+        (CHUNKED + b";", b"a", b""),
+        (CHUNKED + b"\r\nX: ", b"a", b""),
+        (CHUNKED + b"\r\n", b"X: a\r\n", b""),
+    ],
+)
+def test_a_header_that_does_not_end_is_not_read_for_long(
+    served: tuple[App, Server, int],
+    monkeypatch: pytest.MonkeyPatch,
+    begun: bytes,
+    more: bytes,
+    status: bytes,
+) -> None:
+    for name in ("HEADER_SECONDS", "BODY_SECONDS"):
+        monkeypatch.setattr(connections, name, 60.0)
+    _, _, port = served
+    with closing(connect(port, begun)) as line, pytest.raises((ConnectionResetError, BrokenPipeError)):
+        said = b""
+        line.settimeout(0.02)
+        for _ in range(300):  # 20 MB, of which the sockets hold some
+            line.sendall(more * (65_536 // len(more)))
+            with suppress(TimeoutError):
+                said += line.recv(1000)
+            assert said[9:12] in (b"", status)
+
+
+@pytest.mark.parametrize("piece", [1_000_000, 7_000])
+def test_a_header_has_64_kilobytes_however_it_comes(served: tuple[App, Server, int], piece: int) -> None:
+    _, _, port = served
+    for size, status in ((60_000, b"200"), (70_000, b"431")):
+        sent = b"GET / HTTP/1.1\r\nHost: gate\r\nConnection: close\r\nX: %s\r\n\r\n" % (b"a" * size)
+        with closing(connect(port)) as line:
+            line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            for begin in range(0, len(sent), piece):
+                line.sendall(sent[begin : begin + piece])
+            assert read_all(line)[9:12] == status, size
+    last = GET.replace(b"Host", b"Connection: close\r\nHost") % b""
+    with closing(connect(port, GET % b"" * 5000 + last)) as line:  # of many, each has its own
+        assert len(re.findall(rb"HTTP/1.1 200", read_all(line))) == 5001
+
+
+def test_what_comes_behind_a_body_is_no_part_of_the_header(served: tuple[App, Server, int]) -> None:
+    _, _, port = served
+    last = GET.replace(b"Host", b"Connection: close\r\nHost") % b"names"
+    with closing(connect(port, CHUNKED + b"\r\nX-Forwarded-For: 192.0.2.1\r\n\r\n" + last)) as line:
+        said = read_all(line)
+    assert re.findall(rb"\r\n\r\n([a-z -]+)", said) == [b"host transfer-encoding", b"connection host"]
 
 
 def test_who_takes_nothing_of_an_answer_is_not_waited_for(served: tuple[App, Server, int]) -> None:

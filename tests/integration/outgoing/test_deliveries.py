@@ -183,6 +183,19 @@ def test_more_that_need_not_be_told_than_a_lease_holds_hide_nothing(store: Store
     assert places(take(store, most=2)) == ["row 4", "row 0"]
 
 
+def test_what_need_not_be_told_is_passed_over_in_short_transactions(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deliveries, "MOST", 2)
+    ids = [put(store, number) for number in range(24)]
+    for memory_id in ids[:-1]:
+        queue_of(store).retract(reviewer(), memory_id, reason="sold", now=NOW)
+    lease = partial(deliveries.lease, owner_id="ann", sink=SINK, now=NOW, most=2, name="lease-1")
+    assert store.writer.run(["ann"], lease).result() == []
+    assert states(store).count("skipped") == 2 * deliveries.LOOKS
+    assert places(take(store, most=2)) == ["row 23", "row 0"]
+
+
 # --- failures
 
 

@@ -195,6 +195,27 @@ def test_what_is_erased_or_withdrawn_while_others_are_sent_is_not_sent(desk: Des
     assert all_of(desk.store, sink=hook.id, state=DeliveryState.WAITING) == []
 
 
+def test_one_that_is_given_a_new_secret_is_told_what_becomes_of_what_it_was_sent_before(
+    either: Desk, tmp_path: Path
+) -> None:
+    before, _ = either.sink()
+    ids = [put(either.store, number, sink="else") for number in range(3)]
+    assert either.work() == {SendResult.TOLD: 3}
+    either.sink()
+    either.sink(owner_id="bob", path="/other")
+    assert webhooks.remove(either.store, before.id, actor="test", now=NOW)
+    later = put(either.store, 3, sink="else")
+    queue_of(either.store).retract(reviewer(), ids[0], reason="it was mended", now=NOW)
+    erased = Erasing(either.store, policy(), path=tmp_path / "list").by_owner(
+        reviewer(), [ids[1]], "4711", NOW
+    )
+    assert isinstance(erased, Erased), erased
+    assert either.work(SOON) == {SendResult.TOLD: 3}
+    told = [("memory.removed", ids[0]), ("memory.removed", ids[1]), ("memory.stored", later)]
+    assert sorted(either.got()[3:]) == sorted(told)
+    assert either.got("/other") == []
+
+
 def test_a_memory_that_ends_by_itself_is_told_too(desk: Desk) -> None:
     desk.sink()
     made = stored(desk.store, "The pass is open", validity_horizon=NOW + timedelta(days=1))

@@ -7,12 +7,13 @@ from threading import Barrier, Thread
 
 import pytest
 from alembic import command
-from sqlalchemy import text
+from sqlalchemy import Connection, insert, select, text
 
 from tests.claims import NOW
 from tests.conftest import THRESHOLD
 from tests.delivering import AGENT, ANN, SINK, ask, places, put, send, states, take
 from tests.reviews import queue_of, reviewer
+from tests.running.hangs import given_up_after
 from vouchgate.gate import deliveries as acts
 from vouchgate.gate.deliveries import NotServed
 from vouchgate.ingest.claims.claim import Source
@@ -20,6 +21,7 @@ from vouchgate.storage import engine as engine_module
 from vouchgate.storage.engine import migrate, open_engine, writing
 from vouchgate.storage.outgoing import sink_consumers
 from vouchgate.storage.store import Store
+from vouchgate.storage.tables.doors import DeliveryRow
 
 
 def bound(store: Store) -> list[tuple[str, str, str]]:
@@ -57,6 +59,23 @@ def test_claims_of_one_group_bind_a_sink_once(store: Store) -> None:
     for number in range(40):
         put(store, number, sink=f"s{number % 5}", token_id=f"t{number % 5}")
     assert bound(store) == [("ann", f"s{number}", f"t{number}") for number in range(5)]
+
+
+@pytest.mark.on("sqlite")
+def test_who_is_refused_learns_it_however_much_waits_for_a_sink_that_is_nobodys(store: Store) -> None:
+    put(store, 1)
+    forget(store)
+
+    def multiply(connection: Connection) -> None:
+        (row,) = connection.execute(select(delivery)).mappings()
+        connection.execute(
+            insert(delivery), [{**row, "seq": number, "id": f"dlv_{number}"} for number in range(2, 3000)]
+        )
+
+    delivery = DeliveryRow.metadata.tables["delivery"]
+    store.writer.run(["ann"], multiply).result()
+    with given_up_after(5):
+        assert refused(store, "other")
 
 
 def _claim(barrier: Barrier, owner: str, token_id: str, store: Store) -> None:

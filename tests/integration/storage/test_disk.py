@@ -164,6 +164,17 @@ def test_how_much_of_a_database_is_looked_at(
             check_file(file, always=how == "always")
 
 
+def test_what_cannot_be_looked_at_is_not_called_damaged(tmp_path: Path, migrated_file: Path) -> None:
+    with pytest.raises(StorageError, match="is a folder"):
+        check_file(tmp_path)
+    file = shutil.copyfile(migrated_file, tmp_path / "gate.db")
+    with closing(sqlite3.connect(file)) as other:
+        other.execute("PRAGMA locking_mode = EXCLUSIVE")
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StorageError, match=r"cannot be read: database is locked$"):
+            check_file(file)
+
+
 def test_files_are_for_their_owner_alone(tmp_path: Path) -> None:
     def mode(path: Path) -> int:
         return stat.S_IMODE(path.stat().st_mode)

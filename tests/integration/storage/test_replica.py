@@ -3,7 +3,6 @@ gone or was promoted costs nothing but its help."""
 
 from __future__ import annotations
 
-import os
 import shutil
 import signal
 import subprocess
@@ -17,7 +16,7 @@ import pytest
 from sqlalchemy import text
 
 from tests.claims import examined, submission_of
-from tests.conftest import THRESHOLD, Postgresql
+from tests.conftest import THRESHOLD, Postgresql, signal_server
 from tests.running.patience import until
 from tests.running.service import serve
 from vouchgate.storage import store as stores
@@ -66,10 +65,7 @@ class Standby:
 
     def signal(self, number: signal.Signals) -> None:
         """To every process of it."""
-        first = int((self.directory / "postmaster.pid").read_text().split()[0])
-        children = Path(f"/proc/{first}/task/{first}/children").read_text().split()
-        for pid in (first, *map(int, children)):
-            os.kill(pid, number)
+        signal_server(self.directory, number)
 
     def _run(self, program: str, *arguments: str) -> None:
         command = [str(self.server.programs / program), *arguments]

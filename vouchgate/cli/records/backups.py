@@ -29,7 +29,7 @@ from vouchgate.storage.disk.backup import (
     unpack,
 )
 from vouchgate.storage.disk.check import check_file, database_file
-from vouchgate.storage.disk.files import open_private
+from vouchgate.storage.disk.files import has_text, open_private
 from vouchgate.storage.engine import needs_migration, open_engine
 from vouchgate.storage.erasing import listed
 from vouchgate.storage.errors import StorageError
@@ -80,6 +80,8 @@ def restore_backup(
             else:
                 check_file(copy, always=True)
                 restoring.look(settings.model_copy(update={"database_url": sqlite_url(copy)}))
+                if has_text(Path(f"{copy}-wal")):  # SQLite keeps it where it could not write all of it in
+                    raise StorageError(f"there is no room for what is in {file} in {database.parent}")
                 if not replace:  # a service may have made one meanwhile
                     _refuse_to_replace(database)
                 aside = set_aside(database, now)
