@@ -502,6 +502,8 @@ def check_answer(leaf: bytes, salt: bytes, answer: bytes, log_keys: Iterable[Key
 
 # --- Exports
 
+# That no checkpoint covered it yet is the word of whoever made the export.
+_NOT_YET = "where a checkpoint covers them by now, ask for an export that shows it."
 SAID = ("tier", "outcome", "rule", "reason", "memory_id", "queue_id", "conflicting_memory_id")  # of an answer
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 DECISION_TYPE, EXPORT_TYPE = "urn:vouchgate:decision:v1", "urn:vouchgate:export:v1"
@@ -718,9 +720,9 @@ def check_decisions(folder: Path, keys: Sequence[Key], log: Logged) -> tuple[int
     return len(log.decided) - len(left), shortened
 
 
-def check_receipts(folder: Path, log: Logged, *trusted: Any) -> int:
-    """That every receipt holds, and that its entry is the one in `log.jsonl` or `erasures.jsonl`; how many decisions
-    have none yet. Raises NotProven."""
+def check_receipts(folder: Path, log: Logged, head: Checkpoint | None, *trusted: Any) -> int:
+    """That every receipt leads to this checkpoint, and that its entry is the one in `log.jsonl` or `erasures.jsonl`;
+    how many decisions have none. Raises NotProven."""
     with_one: set[str] = set()
     checkpoint, opened = b"", Checkpoint("", 0, EMPTY_ROOT)
     for line in lines_of(folder / "receipts.jsonl"):
@@ -740,6 +742,11 @@ def check_receipts(folder: Path, log: Logged, *trusted: Any) -> int:
             ) from None
         if proof.checkpoint != checkpoint:  # one for all, as exports are made
             opened, checkpoint = open_checkpoint(proof.checkpoint, *trusted)[0], proof.checkpoint
+        if opened != head:
+            raise NotProven(
+                "A receipt leads to a checkpoint that is not the one in the file `checkpoint`, though the log's key"
+                " signed it: these may be two views of one log. Keep all of this."
+            )
         check_inclusion(proof.index, opened.size, leaf_hash(leaf), proof.hashes, opened.root)
         if not same:
             what = name or f"entry {key[1]} of {key[0]!a}"
@@ -783,15 +790,15 @@ def _check_export(
     if not keys:
         none = "NO KEY was given, so no signature and no receipt was checked: anybody could have made this."
         return [*lines, none]
-    if missing := check_receipts(folder, log, *trusted):
-        lines.append(f"No receipt of {missing:,} decisions: no checkpoint covered them yet.")
-    if uncovered := len(log.uncovered()):
-        lines.append(
-            f"Not proven are the last {uncovered:,} entries of the log: no checkpoint covered them yet."
-        )
+    head, seen = None, dict[str, int]()
     if (folder / "checkpoint").is_file():
-        checkpoint, seen = open_checkpoint(_read(folder / "checkpoint", MAX_NOTE_BYTES), *trusted)
-        lines.append(f"The log {checkpoint.origin} had {checkpoint.size:,} entries. Keep its checkpoint.")
+        head, seen = open_checkpoint(_read(folder / "checkpoint", MAX_NOTE_BYTES), *trusted)
+    if missing := check_receipts(folder, log, head, *trusted):
+        lines.append(f"No receipt of {missing:,} decisions: {_NOT_YET}")
+    if uncovered := len(log.uncovered()):
+        lines.append(f"Not proven are the last {uncovered:,} entries of the log: {_NOT_YET}")
+    if head is not None:
+        lines.append(f"The log {head.origin} had {head.size:,} entries. Keep its checkpoint.")
         lines.append(_witnessed(seen, *trusted))
     return lines
 

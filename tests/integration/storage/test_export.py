@@ -323,6 +323,11 @@ def last_of_acme(folder: Path) -> None:
     rechain(index, actor="me")(folder)
 
 
+def show_other_log(folder: Path) -> None:
+    """The checkpoint of a log that another auditor may be shown, and kept: the receipts are of this one."""
+    (folder / "checkpoint").write_text(KEY.sign_checkpoint(3, bytes(32)))
+
+
 ALTERED: list[tuple[str, Callable[[Path], object]]] = [
     (
         "is not what its statement says",
@@ -340,6 +345,8 @@ ALTERED: list[tuple[str, Callable[[Path], object]]] = [
     ("or there twice", edit("receipts.jsonl", lambda found: found.append(found[0]))),
     ("another entry than the log here has", rechain(3, actor="me")),
     ("another entry than the log here has", last_of_acme),
+    ("two views of one log", show_other_log),
+    ("two views of one log", lambda folder: (folder / "checkpoint").unlink()),
     ("and a later entry has one", edit("receipts.jsonl", lambda found: found.pop(0))),
     ("no entry says that they were erased", edit("erasures.jsonl", lambda found: found.pop(0))),
     ("is not a decision that the log commits to", edit("erasures.jsonl", lambda found: found.pop(1))),
