@@ -315,6 +315,35 @@ def test_what_was_typed_on_the_page_of_a_claim_outlasts_a_session(
     assert memory["content"] == "The mill has four stones,\nas Ada counted."
 
 
+def test_a_claim_of_many_emoji_can_be_edited(site: Site, windows: Chromium, owner: str) -> None:
+    """A browser counts each as two characters."""
+    claim = "🚢" * 4200 + " are in the harbour."
+    queue(site.agent(owner), claim)
+    window = open_queue(site, windows, owner, 0)
+    window.expect("status of 422")
+    page = window.page
+    page.keyboard.press("a")  # it is longer than the list shows
+    page.wait_for_url("**/review/items/*")
+    page.keyboard.press("e")
+    page.keyboard.press("Control+End")
+    page.keyboard.press("Backspace")
+    page.keyboard.type("!")
+    page.get_by_role("button", name="Approve this wording").click()
+    waits(page, 0)
+    (memory,) = site.reviewer(owner).get("/v1/memories").json()["items"]
+    assert memory["content"] == claim[:-1] + "!"
+    # One that is too long is told, and is still there.
+    queue(site.agent(owner), "The attic is dry.")
+    page.goto(f"{site.running.url}/review")
+    page.keyboard.press("e")
+    wording = page.get_by_label("Your wording")
+    expect(wording).to_be_focused()
+    wording.fill("x " * 4097)
+    page.get_by_role("button", name="Approve this wording").click()
+    expect(page.locator("#problem")).to_contain_text("1 to 8192 characters")
+    expect(wording).to_have_value("x " * 4097)
+
+
 def test_what_cannot_be_taken_back_is_asked_first(site: Site, windows: Chromium, owner: str) -> None:
     agent = site.agent(owner)
     queue(agent, "Bea keeps the spare key")
