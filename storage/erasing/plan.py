@@ -112,8 +112,11 @@ def make(connection: Connection, owner_id: str, roots: Collection[str], *, whole
             of_these = [each for each in answer["evidence"]["sources"] if _record_in(each) in found]
             digests |= {each["text_digest"] for each in of_these if each.get("text_digest")}
             plan.shown_in[decision_id] = _without(answer, found)
+    # An item may have been stored under one that it waits under no more, since that approval was taken back.
+    stored = _of(connection, owner_id, plan.decisions - known, MEMORY.c.decision_id, MEMORY.c.decision_id)
+    others |= {row.decision_id for row in stored}
     if others - set(roots):
-        return make(connection, owner_id, {*roots, *others})
+        return make(connection, owner_id, {*roots, *others}, whole=whole)
     if not plan.ids:
         return plan
     for table, ids in ((MEMORY, plan.memories), (PENDING, plan.items)):

@@ -382,6 +382,41 @@ def test_other_wordings_that_were_taken_back_go_too(store: Store, tmp_path: Path
     assert walked(store) == []
 
 
+def test_what_was_stored_under_a_decision_that_is_not_the_items_any_more_goes_too(
+    store: Store, tmp_path: Path
+) -> None:
+    store.save_policy(policy(), NOW)
+    queue, item = queue_of(store), waiting(store, SECRET)
+
+    def answer() -> None:
+        """Its agent says it in other words: that is decided anew, and waits."""
+        nonlocal item
+        send_back(queue, RITA, item.id, version=item.version, question="Who says so?", now=NOW)
+        with store.read() as connection:
+            then = acts.stored_answer(connection, item)
+        claim = then.evidence.claim.model_copy(update={"content": f"{then.evidence.claim.content} So."})
+        with bench(store, tmp_path) as made:
+            answered = asyncio.run(made.rechecker.answer(item, then, claim, by=item.submitted_by, key=None))
+        assert isinstance(answered, Answered), answered
+        found = queue.get_by_id(RITA, item.id)
+        assert found is not None
+        item = found
+
+    answer()
+    approved = queue.approve(RITA, item.id, version=item.version, now=NOW)
+    assert isinstance(approved, Approved), approved
+    undone = queue.undo(RITA, item.id, version=approved.item.version, now=NOW)
+    assert isinstance(undone, Undone), undone
+    item = undone.item
+    answer()
+    answer()
+    done = Erasing(store, policy(), path=tmp_path / "list.jsonl").by_owner(RITA, [item.id], BASIS, NOW)
+    assert isinstance(done, Erased), done
+    assert {item.id, approved.memory.id} < set(done.ids)
+    assert "Quambo" not in str(everything(store))
+    assert walked(store) == []
+
+
 def test_a_memory_whose_decision_alone_was_erased_is_named(store: Store, tmp_path: Path) -> None:
     """As versions did that did not know of the other wordings."""
     store.save_policy(policy(), NOW)
