@@ -438,6 +438,32 @@ def test_what_is_not_yet_beside_the_list_is_not_approved(site: Site, windows: Ch
     )
 
 
+def test_what_is_printed_is_whole(site: Site, windows: Chromium, owner: str) -> None:
+    """Nobody can scroll on paper, or press what floats over it."""
+    long = (
+        "Bea keeps the spare key of the attic in the pantry, " + "behind the flour " * 8 + "and no one else."
+    )
+    send(site, owner, [long])
+    window = open_queue(site, windows, owner)
+    page = window.page
+    cut = """all => [...document.querySelectorAll(all)].filter(
+        node => node.scrollHeight > node.clientHeight + 1 && getComputedStyle(node).overflowY !== "visible").length"""
+    assert page.evaluate(cut, ".row a.open") == 1
+    page.emulate_media(media="print")
+    assert page.evaluate(cut, "main .claim, main .claim a, #pane, blockquote") == 0
+    expect(page.locator("#pane").get_by_role("button", name="Approve")).to_be_hidden()
+    site.agent(owner).post(
+        "/v1/claims", json=body("Orders are rows in MySQL.", citations=["docs/adrs/0001-orders.md"])
+    )
+    window.go("/review?q=mysql")
+    page.emulate_media(media="screen")
+    page.locator(".row a.open").click()
+    page.emulate_media(media="print")
+    quoted = page.locator("blockquote").first
+    assert quoted.evaluate("node => getComputedStyle(node).maxHeight") == "none"
+    expect(page.locator("#decide")).to_be_hidden()
+
+
 def test_a_search_is_kept_and_the_pane_says_who_looks(site: Site, windows: Chromium, owner: str) -> None:
     send(site, owner, ["The pantry may be locked.", "Bea keeps the spare key."])
     page = open_queue(site, windows, owner).page
