@@ -691,12 +691,16 @@ def test_a_standing_ruling_is_taken_back_without_what_was_erased_and_what_waits_
     assert walked(store) == []
 
 
-def test_words_in_the_template_of_a_ruling_that_ended_go_too(store: Store, tmp_path: Path) -> None:
+@pytest.mark.parametrize("verdict", ["reject", "store"])
+def test_words_in_the_template_of_a_ruling_that_ended_go_too(
+    store: Store, tmp_path: Path, verdict: str
+) -> None:
     erasing, book = Erasing(store, policy(), path=tmp_path / "list.jsonl"), StandingRulings(store, policy())
     store.save_policy(policy(), NOW)
     item, made = waiting(store, "Quambo97531 sleeps in room 5 of the mill."), list[StandingRuling]()
     for template in ("quambo97531 sleeps in room * of the mill", "rita sleeps in room * of the mill"):
-        draft = RulingDraft.model_validate({"verdict": "reject", "terms": {"template": template}})
+        terms = {"agent": "agent-1", "template": template}
+        draft = RulingDraft.model_validate({"verdict": verdict, "terms": terms})
         ruling = book.confirm(RITA, "ann", draft, name=template, days=30, now=NOW)
         assert isinstance(ruling, StandingRuling)
         assert isinstance(take_back(book, RITA, ruling.id, Then.KEEP, NOW), RulingEnded)
