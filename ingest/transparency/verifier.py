@@ -762,6 +762,32 @@ def check_receipts(folder: Path, log: Logged, head: Checkpoint | None, *trusted:
     return len(without)
 
 
+def _told_of(folder: Path) -> dict[str, Any]:
+    told = _json(_read(folder / MANIFEST, MAX_ANSWER_BYTES), "The manifest").get("predicate")
+    if not isinstance(told, dict) or not isinstance(told.get("owners"), list | None):
+        raise Malformed("The manifest names owners, or none for all of them.")
+    return told
+
+
+def check_whole(told: Mapping[str, Any], log: Logged, head: Checkpoint) -> None:
+    """Of an export of all owners and all times, that it has every entry that the checkpoint covers. Raises
+    NotProven."""
+    if any(told[each] is not None for each in ("owners", "from", "to")):
+        return
+    last = dict(sorted(log.proven - log.beyond))  # of each owner, whose entries are numbered from 1
+    if (lost := head.size - sum(last.values())) > 0:
+        raise NotProven(
+            f"{lost:,} entries that the checkpoint covers are missing or lost their receipts: an owner's, or the last"
+            " of one's."
+        )
+
+
+def _scope(told: Mapping[str, Any]) -> str:
+    owners, since, until = (told[each] for each in ("owners", "from", "to"))
+    whose = "all owners" if owners is None else ", ".join(map(ascii, owners))
+    return f"It is of {whose}, from {since or 'the first entry'} to {until or 'the last one'}."
+
+
 def _check_export(
     options: argparse.Namespace, *trusted: Any
 ) -> list[str]:  # Any: as `open_checkpoint` has it
@@ -775,8 +801,10 @@ def _check_export(
     log = check_chains(folder)
     check_erasures(folder, log)
     count, shortened = check_decisions(folder, keys, log)
+    told = _told_of(folder)
     lines = [
-        f"It holds: {files:,} files are as the manifest says, and {count:,} decisions as the log commits to them."
+        f"It holds: {files:,} files are as the manifest says, and {count:,} decisions as the log commits to them.",
+        _scope(told),
     ]
     if shortened:
         lines.append(
@@ -798,6 +826,7 @@ def _check_export(
     if uncovered := len(log.uncovered()):
         lines.append(f"Not proven are the last {uncovered:,} entries of the log: {_NOT_YET}")
     if head is not None:
+        check_whole(told, log, head)
         lines.append(f"The log {head.origin} had {head.size:,} entries. Keep its checkpoint.")
         lines.append(_witnessed(seen, *trusted))
     return lines

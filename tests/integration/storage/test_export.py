@@ -376,6 +376,39 @@ def test_whoever_has_the_key_cannot_alter_it_either(
 
 
 @pytest.mark.on("sqlite")
+@pytest.mark.usefixtures("exported")
+def test_an_owner_or_the_end_of_a_log_cannot_be_left_out_of_all(
+    module_store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By whoever has the key; of an export of some owners or a period nobody can tell."""
+    with module_store.read() as connection:
+        write_export(connection, tmp_path / "all", RulingFilter(), [KEY])
+    assert check(tmp_path / "all") == 0
+    assert "It is of all owners, from the first entry to the last one." in capsys.readouterr().out
+
+    def without(gone: Callable[[Any], bool], name: str) -> None:
+        copy = tmp_path / name
+        shutil.copytree(tmp_path / "all", copy)
+        lost = {one["subject_id"] for one in lines(copy, "log.jsonl") if gone(one)}
+        for file in ("log.jsonl", "receipts.jsonl"):
+            kept = [one for one in lines(copy, file) if not gone(one)]
+            (copy / file).write_text("".join(f"{json.dumps(one, separators=(',', ':'))}\n" for one in kept))
+        answers, sealed = (
+            (copy / file).read_text().split("\n")[:-1] for file in ("decisions.jsonl", "decisions.dsse.jsonl")
+        )
+        left = [at for at, answer in enumerate(answers) if json.loads(answer)["decision_id"] not in lost]
+        (copy / "decisions.jsonl").write_text("".join(f"{answers[at]}\n" for at in left))
+        (copy / "decisions.dsse.jsonl").write_text("".join(f"{sealed[at]}\n" for at in left))
+        resign(copy)
+        assert check(copy) == 1
+        assert "missing or lost their receipts" in capsys.readouterr().err
+
+    without(lambda one: one["owner_id"] == "cleo", "owner")
+    last = max(one["seq"] for one in lines(tmp_path / "all", "log.jsonl") if one["owner_id"] == "acme")
+    without(lambda one: one["owner_id"] == "acme" and one["seq"] == last, "end")
+
+
+@pytest.mark.on("sqlite")
 def test_who_signed_it(exported: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(exported, copy)
