@@ -114,11 +114,15 @@ class RulingDraft(Frozen):
     def _is_narrow(self) -> Self:
         terms = self.terms
         shaped = terms.agent and (terms.path or terms.publisher or terms.template)
-        if self.verdict is RulingVerdict.STORE and not shaped:
+        if self._counts and self.verdict is RulingVerdict.STORE and not shaped:
             raise ValueError(
                 "a standing ruling that stores names an agent, and a path, a publisher or a template"
             )
         return self
+
+    @property
+    def _counts(self) -> bool:
+        return True
 
     def is_about(self, claim: Claim, agent: str, readings: Sequence[SourceReading]) -> bool:
         """Whether a claim that this principal sends is one of those."""
@@ -149,6 +153,11 @@ class StandingRuling(RulingDraft):
     item_id: str | None = None  # whose ruling it was made of
     ended_at: datetime | None = None
     ended_by: str | None = None
+
+    @property
+    def _counts(self) -> bool:
+        """One that ended may have lost its terms to an erasure."""
+        return self.ended_at is None
 
 
 def bearing(

@@ -502,6 +502,8 @@ def check_answer(leaf: bytes, salt: bytes, answer: bytes, log_keys: Iterable[Key
 
 # --- Exports
 
+# That no checkpoint covered it yet is the word of whoever made the export.
+_NOT_YET = "where a checkpoint covers them by now, ask for an export that shows it."
 SAID = ("tier", "outcome", "rule", "reason", "memory_id", "queue_id", "conflicting_memory_id")  # of an answer
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 DECISION_TYPE, EXPORT_TYPE = "urn:vouchgate:decision:v1", "urn:vouchgate:export:v1"
@@ -718,9 +720,9 @@ def check_decisions(folder: Path, keys: Sequence[Key], log: Logged) -> tuple[int
     return len(log.decided) - len(left), shortened
 
 
-def check_receipts(folder: Path, log: Logged, *trusted: Any) -> int:
-    """That every receipt holds, and that its entry is the one in `log.jsonl` or `erasures.jsonl`; how many decisions
-    have none yet. Raises NotProven."""
+def check_receipts(folder: Path, log: Logged, head: Checkpoint | None, *trusted: Any) -> int:
+    """That every receipt leads to this checkpoint, and that its entry is the one in `log.jsonl` or `erasures.jsonl`;
+    how many decisions have none. Raises NotProven."""
     with_one: set[str] = set()
     checkpoint, opened = b"", Checkpoint("", 0, EMPTY_ROOT)
     for line in lines_of(folder / "receipts.jsonl"):
@@ -740,6 +742,11 @@ def check_receipts(folder: Path, log: Logged, *trusted: Any) -> int:
             ) from None
         if proof.checkpoint != checkpoint:  # one for all, as exports are made
             opened, checkpoint = open_checkpoint(proof.checkpoint, *trusted)[0], proof.checkpoint
+        if opened != head:
+            raise NotProven(
+                "A receipt leads to a checkpoint that is not the one in the file `checkpoint`, though the log's key"
+                " signed it: these may be two views of one log. Keep all of this."
+            )
         check_inclusion(proof.index, opened.size, leaf_hash(leaf), proof.hashes, opened.root)
         if not same:
             what = name or f"entry {key[1]} of {key[0]!a}"
@@ -755,6 +762,32 @@ def check_receipts(folder: Path, log: Logged, *trusted: Any) -> int:
     return len(without)
 
 
+def _told_of(folder: Path) -> dict[str, Any]:
+    told = _json(_read(folder / MANIFEST, MAX_ANSWER_BYTES), "The manifest").get("predicate")
+    if not isinstance(told, dict) or not isinstance(told.get("owners"), list | None):
+        raise Malformed("The manifest names owners, or none for all of them.")
+    return told
+
+
+def check_whole(told: Mapping[str, Any], log: Logged, head: Checkpoint) -> None:
+    """Of an export of all owners and all times, that it has every entry that the checkpoint covers. Raises
+    NotProven."""
+    if any(told[each] is not None for each in ("owners", "from", "to")):
+        return
+    last = dict(sorted(log.proven - log.beyond))  # of each owner, whose entries are numbered from 1
+    if (lost := head.size - sum(last.values())) > 0:
+        raise NotProven(
+            f"{lost:,} entries that the checkpoint covers are missing or lost their receipts: an owner's, or the last"
+            " of one's."
+        )
+
+
+def _scope(told: Mapping[str, Any]) -> str:
+    owners, since, until = (told[each] for each in ("owners", "from", "to"))
+    whose = "all owners" if owners is None else ", ".join(map(ascii, owners))
+    return f"It is of {whose}, from {since or 'the first entry'} to {until or 'the last one'}."
+
+
 def _check_export(
     options: argparse.Namespace, *trusted: Any
 ) -> list[str]:  # Any: as `open_checkpoint` has it
@@ -768,8 +801,10 @@ def _check_export(
     log = check_chains(folder)
     check_erasures(folder, log)
     count, shortened = check_decisions(folder, keys, log)
+    told = _told_of(folder)
     lines = [
-        f"It holds: {files:,} files are as the manifest says, and {count:,} decisions as the log commits to them."
+        f"It holds: {files:,} files are as the manifest says, and {count:,} decisions as the log commits to them.",
+        _scope(told),
     ]
     if shortened:
         lines.append(
@@ -783,15 +818,16 @@ def _check_export(
     if not keys:
         none = "NO KEY was given, so no signature and no receipt was checked: anybody could have made this."
         return [*lines, none]
-    if missing := check_receipts(folder, log, *trusted):
-        lines.append(f"No receipt of {missing:,} decisions: no checkpoint covered them yet.")
-    if uncovered := len(log.uncovered()):
-        lines.append(
-            f"Not proven are the last {uncovered:,} entries of the log: no checkpoint covered them yet."
-        )
+    head, seen = None, dict[str, int]()
     if (folder / "checkpoint").is_file():
-        checkpoint, seen = open_checkpoint(_read(folder / "checkpoint", MAX_NOTE_BYTES), *trusted)
-        lines.append(f"The log {checkpoint.origin} had {checkpoint.size:,} entries. Keep its checkpoint.")
+        head, seen = open_checkpoint(_read(folder / "checkpoint", MAX_NOTE_BYTES), *trusted)
+    if missing := check_receipts(folder, log, head, *trusted):
+        lines.append(f"No receipt of {missing:,} decisions: {_NOT_YET}")
+    if uncovered := len(log.uncovered()):
+        lines.append(f"Not proven are the last {uncovered:,} entries of the log: {_NOT_YET}")
+    if head is not None:
+        check_whole(told, log, head)
+        lines.append(f"The log {head.origin} had {head.size:,} entries. Keep its checkpoint.")
         lines.append(_witnessed(seen, *trusted))
     return lines
 

@@ -14,6 +14,7 @@ from pydantic_core import from_json
 from sqlalchemy import Column, Connection, Table, and_, or_, select
 
 from vouchgate.ingest.citations.kinds.record import PREFIX
+from vouchgate.ingest.claims.log import Action
 from vouchgate.ingest.claims.standing_rulings import fits
 from vouchgate.storage.claims import records
 from vouchgate.storage.claims.decisions import TABLE as DECISION
@@ -111,8 +112,11 @@ def make(connection: Connection, owner_id: str, roots: Collection[str], *, whole
             of_these = [each for each in answer["evidence"]["sources"] if _record_in(each) in found]
             digests |= {each["text_digest"] for each in of_these if each.get("text_digest")}
             plan.shown_in[decision_id] = _without(answer, found)
+    # An item may have been stored under one that it waits under no more, since that approval was taken back.
+    stored = _of(connection, owner_id, plan.decisions - known, MEMORY.c.decision_id, MEMORY.c.decision_id)
+    others |= {row.decision_id for row in stored}
     if others - set(roots):
-        return make(connection, owner_id, {*roots, *others})
+        return make(connection, owner_id, {*roots, *others}, whole=whole)
     if not plan.ids:
         return plan
     for table, ids in ((MEMORY, plan.memories), (PENDING, plan.items)):
@@ -157,6 +161,7 @@ def _linked(connection: Connection, owner_id: str, roots: Collection[str]) -> se
     columns = [PENDING.c[name] for name in ("id", "decision_id", "asked_decision", "memory_id")]
     named = [among(column, "ids") for column in columns]
     of_item = select(*columns).where(PENDING.c.owner_id == owner_id, or_(*named, removal))
+    edits = _edits(connection, owner_id)
     while True:
         asked = {"ids": list(found)}
         rows = [*connection.execute(of_memory, asked), *connection.execute(of_item, asked)]
@@ -165,10 +170,25 @@ def _linked(connection: Connection, owner_id: str, roots: Collection[str]) -> se
         for row in _of(connection, owner_id, found | new, DECISION.c.id, DECISION.c.id, DECISION.c.answer):
             answer = from_json(row.answer) if row.answer else {}
             new |= {row.id, *filter(None, (answer.get("memory_id"), answer.get("queue_id")))}
+        new |= {each for edit in edits if edit & (found | new) for each in edit}
         if new <= known:
             return known
         known |= new
         found = set(known)
+
+
+def _edits(connection: Connection, owner_id: str) -> list[set[str]]:
+    """The decision on each wording of a reviewer's own, with the item that it was approved for. Once that approval is
+    taken back no row links the two; in the log one entry follows the other."""
+    made, ruled = LOG.alias(), LOG.alias()
+    wanted = select(made.c.subject_id.label("decision"), ruled.c.subject_id.label("item")).where(
+        made.c.owner_id == owner_id,
+        made.c.action == Action.REVIEW_EDITED,
+        ruled.c.owner_id == owner_id,
+        ruled.c.seq == made.c.seq + 1,
+        ruled.c.action == Action.REVIEW_APPROVED,
+    )
+    return [{row.decision, row.item} for row in connection.execute(wanted)]
 
 
 def _claims(

@@ -148,7 +148,7 @@ def witness(
         str | None, typer.Option(metavar="NAME", help="What it is called, from the first start on.")
     ] = None,
     host: Annotated[str, typer.Option(metavar="ADDRESS", help="The address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(**PORTS, metavar="PORT", help="The port; 0 picks a free one.")] = 8081,
+    port: Annotated[int, typer.Option(**PORTS, metavar="PORT", help="The port; 0 picks a free one.")] = 8080,
 ) -> None:
     """Watch that logs of gates only grow, on an auditor's own machine.
 

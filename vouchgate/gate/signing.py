@@ -142,6 +142,21 @@ def open_signer(settings: Settings, store: Store, now: datetime) -> LogSigner | 
     return signer
 
 
+def missing_of_signed(settings: Settings, store: Store) -> str | None:
+    """What the tree lacks of what was signed last, as it is noted beside the key, in a sentence; None where it lacks
+    nothing, or where nothing that may be read is noted."""
+    path = key_file(settings)
+    if path is None or not all(os.access(each, os.R_OK) for each in (path, _state(path))):
+        return None
+    with store.read() as connection:
+        origin = known_keys.origin(connection)
+    try:
+        LogSigner(origin or "", (), path).check(store)
+    except LogKeyError as error:
+        return str(error)
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class LogSigner:
     """Signs what only added to what was signed before. `file` holds the keys, if a file does; beside

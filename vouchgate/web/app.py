@@ -42,6 +42,7 @@ from vouchgate.web.audit import rulings as audit_rulings
 from vouchgate.web.audit.access import own_page
 from vouchgate.web.pages import PageProblem, html
 from vouchgate.web.session import (
+    HOME,
     SIGN_IN,
     AuditorsPage,
     SignInAgain,
@@ -124,9 +125,17 @@ def _allowed(scope: Scope) -> str:
     return ", ".join(sorted({method for route in fitting for method in route.methods or ()}))
 
 
-def _problem(request: Request, status: int, sentence: str, headers: dict[str, str] | None = None) -> Response:
+def _problem(
+    request: Request,
+    status: int,
+    sentence: str,
+    headers: dict[str, str] | None = None,
+    onward: tuple[str, str] = ("To the queue", HOME),
+) -> Response:
     title = _TITLES.get(status) or HTTPStatus(status).phrase
-    return html(request, "problem.html", status, headers=headers, title=title, sentence=sentence)
+    return html(
+        request, "problem.html", status, headers=headers, title=title, sentence=sentence, onward=onward
+    )
 
 
 def _install_errors(app: FastAPI) -> None:
@@ -140,7 +149,7 @@ def _install_errors(app: FastAPI) -> None:
         sentence = "You are not signed in, or no longer. Nothing was done. Sign in, then repeat it."
         # RFC 9110 wants a challenge with a 401. There is none for cookies: this one says where the form is.
         challenge = {"WWW-Authenticate": f'Cookie form-action="{SIGN_IN}"'}
-        return _problem(request, 401, sentence, challenge)
+        return _problem(request, 401, sentence, challenge, ("Sign in", sign_in_address(request)))
 
     @app.exception_handler(AuditorsPage)
     async def _auditor(request: Request, error: AuditorsPage) -> Response:

@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Request
 from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import QueryParams
 from starlette.responses import Response
 
 from vouchgate.review.attending import attention
 from vouchgate.review.attending.attention import Attended, AttentionAnswer, NotPossible
 from vouchgate.server.state import service_of
 from vouchgate.web.items import version_of
+from vouchgate.web.listing import listing_of
 from vouchgate.web.pages import PageProblem
 from vouchgate.web.queue import MOST_REASON, redirect_with_result
-from vouchgate.web.session import Form, SignedIn, form, own_path
+from vouchgate.web.session import Form, SignedIn, form, own_path, see_other
 from vouchgate.web.told import ActResult, describe_result
 
 router = APIRouter(include_in_schema=False)
@@ -33,10 +36,13 @@ async def attend(request: Request, visitor: SignedIn, item_id: str) -> Response:
     answer = await run_in_threadpool(act, service.queue, visitor.principal, item_id)
     match answer:
         case Attended():
-            left = said in ("send-back", "let-go") or said.startswith("snooze-")
-            result = ActResult(item_id, said, "", True, 200)
-            away = own_path(fields.get("next") or fields.get("back"))
-            return redirect_with_result(request, away if left else f"/review/items/{item_id}", result)
+            back = own_path(fields.get("back"))
+            listing = listing_of(QueryParams(urlsplit(back).query))
+            here = listing.href(f"/review/items/{item_id}")
+            if said.startswith(("look", "assign")):
+                return see_other(request, here)  # which shows it
+            away = here if said == "resume" else own_path(fields.get("next") or back)
+            return redirect_with_result(request, away, ActResult(item_id, said, "", True, 200))
         case NotPossible():
             raise PageProblem(409, answer.message)
         case _:

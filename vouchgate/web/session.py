@@ -289,9 +289,13 @@ def own_path(path: str | None) -> str:
 
 
 def sign_in_address(request: Request) -> str:
-    """Where to sign in to come back to what was asked for."""
+    """Where to sign in to come back to what was asked for, or to the claim or memory that an act was on."""
     query = request.scope["query_string"].decode("latin-1")
-    path = own_path(request.scope["path"] + (f"?{query}" if query else ""))
+    asked = request.scope["path"] + (f"?{query}" if query else "")
+    if request.method == "POST":
+        asked = request.scope["path"].rpartition("/")[0]
+        asked = asked if asked.startswith(("/review/items/", "/review/memories/")) else HOME
+    path = own_path(asked)
     return SIGN_IN if path == HOME else f"{SIGN_IN}?{urlencode({'next': path})}"
 
 

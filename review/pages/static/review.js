@@ -351,17 +351,21 @@
     const key = keyOf(row);
     const seen = shows(row) && pane().classList.contains("seen");
     const several = "named" in row.dataset;
-    if (supersede) return act({ do: `approve:${key}`, supersede, over: overOf(row) }, row);
+    if (supersede && shows(row)) return act({ do: `approve:${key}`, supersede, over: overOf(row) }, row);
     if (!("conflict" in row.dataset)) {
+      const sighted = inSight(row); // or else another one is still beside the list
       const ready = panes.get(key)?.html;
-      if (!ready) leave(row);
+      if (!ready && sighted) leave(row);
+      else if (!ready) outcome(row, "Read all of it beside the list, then approve it.");
       const read_ = ready ?? (await read(row));
       row.classList.remove("leaving");
       const found = parsed(read_ ?? "");
+      const near = one("[data-near]", found);
       if (one("[data-asks]", found) && !several) row.dataset.conflict = "";
-      else if ((one("[data-near]", found) || several) && !seen) {
-        choose(row);
-        outcome(row, several ? "Look at what is alike, then approve it." : "Look at what it is like, then approve it.");
+      else if (((near || several) && !seen) || !sighted) {
+        if (sighted) choose(row);
+        const what = several ? "Look at what is alike" : near ? "Look at what it is like" : "Read all of it beside the list";
+        outcome(row, `${what}, then approve it.`);
         return undefined;
       }
     }
@@ -463,10 +467,8 @@
     if (what.includes(":")) {
       const row = document.getElementById(what.split(":")[1]);
       if (!row) return;
-      const seen = inSight(row);
       choose(row, { focus: false });
-      if (seen) approve(row);
-      else outcome(row, "Read all of it beside the list, then approve it.");
+      approve(row);
       return;
     }
     const data = new FormData(event.target);
@@ -783,6 +785,34 @@
     if (event.target.matches("#queue input[name=row]")) ticked();
   });
 
+  // --- what was typed on the page of a claim --------------------------------------------------------------------
+
+  // Kept from when it is sent until it is known to be done, also where one has to sign in first.
+  const TYPED = "typed for ";
+  const fieldsOf = (form) => all("textarea, input:not([type=hidden])", form);
+
+  function keepTyped(form) {
+    const fields = fieldsOf(form).filter((field) => field.type !== "radio" || field.checked).map((field) => [field.name, field.value]);
+    sessionStorage.setItem(TYPED + document.body.dataset.id, JSON.stringify([form.action, fields]));
+  }
+
+  function bringTyped() {
+    const { id } = document.body.dataset;
+    const done = new URLSearchParams(location.search).get("done");
+    if (done && done !== id) sessionStorage.removeItem(TYPED + done);
+    const [action, fields] = JSON.parse(sessionStorage.getItem(TYPED + id) ?? "[]");
+    if (!fields) return;
+    const form = all("form", one("main")).find((each) => each.action === action
+      && fields.every(([name]) => fieldsOf(each).some((field) => field.name === name)));
+    if (!form) return; // it waits no more
+    for (const field of fieldsOf(form)) {
+      const [, value] = fields.find(([name]) => name === field.name) ?? [];
+      if (field.type === "radio") field.checked = field.value === value;
+      else field.value = value;
+      if (value) all("details", document).filter((around) => around.contains(field)).forEach((around) => { around.open = true; });
+    }
+  }
+
   let sent = 0; // when a form that leads to another page went off: pressed twice, it goes once
 
   document.addEventListener("submit", (event) => {
@@ -791,7 +821,10 @@
     if (form.id === "act") submitted(event);
     else if (one("[name=canned]", form) && !reasoned(form)) event.preventDefault();
     else if (form.method === "post" && Date.now() - sent < 10000) event.preventDefault();
-    else if (form.method === "post") sent = Date.now();
+    else if (form.method === "post") {
+      sent = Date.now();
+      if (page === "item" && /\/(approve|reject)$/.test(form.action)) keepTyped(form);
+    }
   });
 
   document.addEventListener("click", (event) => {
@@ -862,6 +895,7 @@
     members(chosen());
     show(chosen());
   }
+  bringTyped();
   if (one("#feed[data-going]")) setTimeout(() => one("#feed").requestSubmit(), 300); // time to press Stop
   listen();
 })();

@@ -210,6 +210,10 @@ def memories(look: Look) -> None:
             if made is None:
                 look.note(Kind.EXTRA, "memory", key, "decision_id", why="there is no such decision")
                 continue
+            if row.decision_id in look.erased:
+                why = "its decision was erased, and it was not: erase it, too"
+                look.note(Kind.EXTRA, "memory", key, why=why)
+                continue
             _born(look, row, made, items.get(key), entries)
             _state(look, row, entries)
             _promises(look, row, entries)

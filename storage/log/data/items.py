@@ -160,10 +160,8 @@ def _folded(entries: Sequence[Entry]) -> tuple[Entry | None, int, dict[str, Entr
                 said["assigned_to"] = entry
             case Action.REVIEW_SENT_BACK:
                 said |= {"question": entry, "sent_back_at": entry}
-            case Action.REVIEW_RESUMED:
+            case Action.REVIEW_RESUMED | Action.CLAIM_ANSWERED:
                 said |= away
-            case Action.CLAIM_ANSWERED:
-                said["sent_back_at"] = None
             case Action.REVIEW_OBJECTED:
                 changes += 1
             case action if action in _ENDED:

@@ -114,13 +114,18 @@ def deliveries(look: Look) -> None:
     last = 0
     of_hooks = select(WEBHOOK.c.id, WEBHOOK.c.events).where(WEBHOOK.c.owner_id == look.owner_id)
     hooks = {row.id: row.events.split() for row in look.connection.execute(of_hooks)}
-    asked_for = select(PENDING.c.removal_of, PENDING.c.decided_at).where(
+    asked_for = select(PENDING.c.removal_of, PENDING.c.decided_at, PENDING.c.decision_id).where(
         PENDING.c.owner_id == look.owner_id, PENDING.c.removal_of.is_not(None), PENDING.c.status == "approved"
     )
-    removals = {(row.removal_of, row.decided_at) for row in look.connection.execute(asked_for)}
+    removals = {
+        (row.removal_of, row.decided_at): row.decision_id for row in look.connection.execute(asked_for)
+    }
     for batch in batched(look.rows(wanted)):
         lives = _lives(look, {row.memory_id for row in batch} - {None})
-        answers = look.answers({life.decision_id for life in lives.values()})
+        asked = {row.id: removals.get((f"{row.sink} {row.place}", row.created_at)) for row in batch}
+        answers = look.answers(
+            {life.decision_id for life in lives.values()} | {each for each in asked.values() if each}
+        )
         for row in batch:
             for missing in range(last + 1, row.seq):
                 look.note(
@@ -131,9 +136,10 @@ def deliveries(look: Look) -> None:
                 moved.pop(row.id, None)
                 continue
             life = lives.get(row.memory_id)
-            _, answer = answers.get(life.decision_id if life else "", (None, None))
-            drop, removal = moved.pop(row.id, None), (f"{row.sink} {row.place}", row.created_at) in removals
-            _delivery(look, row, answer, drop, removal)
+            removal = asked[row.id] is not None
+            made_it = asked[row.id] or (life.decision_id if life else "")
+            _, answer = answers.get(made_it, (None, None))
+            _delivery(look, row, answer, moved.pop(row.id, None), removal)
             told = not row.sink.startswith("sink_") or _EVENT.get(row.op) in hooks.get(row.sink, ())
             _told(look, row, life, removal, told)
     for key, entry in moved.items():
@@ -151,8 +157,6 @@ def _delivery(look: Look, row: Row[Any], answer: Any, moved: Entry | None, remov
             look.note(Kind.EXTRA, DELIVERY.name, key, why="it tells of no memory")
     elif named is not None:
         expected = {"sink": named["sink"], "place": named["place"], "data": named.get("data", {})}
-        if removal:
-            expected.pop("data")
     else:
         expected = {}
         if not removal:

@@ -5,7 +5,12 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
+import shutil
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -15,13 +20,18 @@ from vouchgate.ingest.transparency.verifier import (
     check_promise,
     check_proof,
     hashes_of_tiles,
+    main,
     open_checkpoint,
+    parse_checkpoint,
+    parse_note,
     range_hash,
     tile_path,
 )
 from vouchgate.storage.log import keys
 
 pytestmark = pytest.mark.on("sqlite")
+
+ROOT = Path(__file__).parents[3]
 
 
 def test_a_promise_is_kept(site: Site, owner: str) -> None:
@@ -75,3 +85,30 @@ def test_a_promise_is_kept(site: Site, owner: str) -> None:
                  f"0/000.p/{head.size + 50}", "0/" + "x999/" * 40 + "999"):  # fmt: skip
         if head.size < 200:
             is_problem(anybody.get(f"/log/tile/{path}"), 404, "not_found")
+
+
+def test_what_auditors_are_told_fetches_the_hashes_of_a_checkpoint(
+    site: Site, owner: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of the second of three, while the log has grown on."""
+    agent, size = site.agent(owner), 0
+    for name, count in (("old", 1), ("new", 60), ("newer", 1)):
+        claims = [claim(f"Stair {number} of the {name} house is closed") for number in range(count)]
+        assert agent.post("/v1/claims/batch", json={"claims": claims}).status_code == 200
+        end, least = time.monotonic() + 60, size + count
+        while size < least:
+            assert time.monotonic() < end
+            time.sleep(0.1)
+            served = site.caller().get("/log/checkpoint").content
+            size = parse_checkpoint(parse_note(served).text).size
+        (tmp_path / name).write_bytes(served)
+    (told,) = re.findall("```python\n(.*?)```", (ROOT / "docs" / "auditors.md").read_text(), re.DOTALL)
+    (tmp_path / "fetch_tiles.py").write_text(told)
+    shutil.copy(ROOT / "ingest" / "transparency" / "verifier.py", tmp_path / "vouchgate_verify.py")
+    command = [sys.executable, "fetch_tiles.py", f"{site.running.url}/log", "new", "tiles"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    with site.store.read() as connection:
+        trust = [str(each.key) for each in keys.known(connection)]
+    paths = [str(tmp_path / name) for name in ("old", "new")]
+    assert main(["checkpoint", *paths, "--key", trust[0], "--proof", str(tmp_path / "tiles")]) == 0
+    assert "kept its first" in capsys.readouterr().out

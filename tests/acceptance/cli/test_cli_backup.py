@@ -168,6 +168,8 @@ def test_what_came_after_a_backup_is_erased_again_and_signed_under_another_name(
     assert "Erased again: 1." in said
     assert "The service does not start yet: the log was signed with" in said
     assert texts(file) == {SAID.format(2)}
+    assert run(["log", "verify", *place]) == 1
+    assert "something removed them" in capsys.readouterr().out  # what was signed last is noted beside the key
     (aside,) = tmp_path.glob("gate.db.before-*")
     assert texts(aside) == {SAID.format(2), SAID.format(3)}
     assert f"What was there is {aside} now" in said
@@ -183,6 +185,7 @@ def test_what_came_after_a_backup_is_erased_again_and_signed_under_another_name(
     with open_service(settings) as service:
         assert service.signer is not None
         assert service.signer.origin == "gate.example/log2"
+    assert "unbroken" in told(capsys, "log", "verify", *place)
 
 
 def test_a_key_and_a_list_come_along_where_there_is_none(

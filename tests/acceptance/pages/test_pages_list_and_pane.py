@@ -396,6 +396,74 @@ def test_of_several_that_are_one_row_none_comes_back_half_decided_or_ticked_anew
     }
 
 
+def test_what_is_not_yet_beside_the_list_is_not_approved(site: Site, windows: Chromium, owner: str) -> None:
+    """The network is slow, and the claim before is still there with its buttons."""
+    send(site, owner, ["The Oslo shop opens at 8:00.", "The Rome shop opens at 8:00."], "user")
+    send(site, owner, ["The Oslo shop opens at 7:00.", "The Rome shop opens at 7:00."])
+    long = (
+        "Bea keeps the spare key of the attic in the pantry, " + "behind the flour " * 8 + "and no one else."
+    )
+    send(site, owner, [long])
+    page = open_queue(site, windows, owner).page
+    late: list[Route] = []
+
+    def hold(route: Route) -> None:
+        late.append(route)
+
+    page.route("**/pane?**", hold)
+    page.reload()
+    replace = page.locator("#pane").get_by_role("button", name="Replace")
+    replace.click()
+    waits(page, 2)
+    replace.click()  # of the claim before; it would replace what nobody saw
+    expect(page.locator(".row")).to_have_count(2)
+    rome, other = page.locator(".row").evaluate_all("rows => rows.map(row => row.dataset.id)")
+    for route in [route for route in late if rome in route.request.url]:
+        route.continue_()
+    expect(page.locator("#conflict-dialog")).to_contain_text("7:00")
+    page.keyboard.press("2")
+    waits(page, 1)
+    page.keyboard.press("a")
+    expect(page.locator(".row .outcome")).to_have_text("Read all of it beside the list, then approve it.")
+    page.locator("#pane").get_by_role("button", name="Approve").or_(replace).first.click()
+    assert statuses(site, owner)[long] == "pending"
+    for route in [route for route in late if other in route.request.url]:
+        route.continue_()
+    expect(page.locator("#pane")).to_contain_text(long)
+    page.keyboard.press("a")
+    waits(page, 0)
+    texts = [memory["content"] for memory in site.reviewer(owner).get("/v1/memories").json()["items"]]
+    assert sorted(texts) == sorted(
+        [long, "The Oslo shop opens at 7:00.", "The Rome shop opens at 7:00.", "The Rome shop opens at 8:00."]
+    )
+
+
+def test_what_is_printed_is_whole(site: Site, windows: Chromium, owner: str) -> None:
+    """Nobody can scroll on paper, or press what floats over it."""
+    long = (
+        "Bea keeps the spare key of the attic in the pantry, " + "behind the flour " * 8 + "and no one else."
+    )
+    send(site, owner, [long])
+    window = open_queue(site, windows, owner)
+    page = window.page
+    cut = """all => [...document.querySelectorAll(all)].filter(
+        node => node.scrollHeight > node.clientHeight + 1 && getComputedStyle(node).overflowY !== "visible").length"""
+    assert page.evaluate(cut, ".row a.open") == 1
+    page.emulate_media(media="print")
+    assert page.evaluate(cut, "main .claim, main .claim a, #pane, blockquote") == 0
+    expect(page.locator("#pane").get_by_role("button", name="Approve")).to_be_hidden()
+    site.agent(owner).post(
+        "/v1/claims", json=body("Orders are rows in MySQL.", citations=["docs/adrs/0001-orders.md"])
+    )
+    window.go("/review?q=mysql")
+    page.emulate_media(media="screen")
+    page.locator(".row a.open").click()
+    page.emulate_media(media="print")
+    quoted = page.locator("blockquote").first
+    assert quoted.evaluate("node => getComputedStyle(node).maxHeight") == "none"
+    expect(page.locator("#decide")).to_be_hidden()
+
+
 def test_a_search_is_kept_and_the_pane_says_who_looks(site: Site, windows: Chromium, owner: str) -> None:
     send(site, owner, ["The pantry may be locked.", "Bea keeps the spare key."])
     page = open_queue(site, windows, owner).page

@@ -11,6 +11,7 @@ from playwright.sync_api import Locator, Page, Route, expect
 from tests.acceptance.site import Site, queue
 from tests.browser import Chromium, Window, sign_in, waits
 from tests.running.waiting import UNGROUNDED, fill, open_desk
+from vouchgate.ingest.claims.people import Role
 from vouchgate.storage.identity import sessions
 from vouchgate.web.session import COOKIE
 
@@ -191,6 +192,7 @@ def test_what_conflicts_by_now_is_asked_and_is_taken_back_in_order(
     # The first to be stored was sent when nothing was; the list asks once it knows of a conflict.
     oldest = min(rows(page))
     page.locator(f'.row[data-id="{oldest}"] a.open').focus()
+    page.locator(f'#pane [data-for^="{oldest}:"]').wait_for()
     page.keyboard.press("a")
     waits(page, 2)
     page.reload()
@@ -261,6 +263,85 @@ def test_who_is_signed_out_meanwhile_signs_in_and_is_back(site: Site, windows: C
     page.locator("#reject-dialog button[value=ok]").click()
     waits(page, 0)
     assert statuses(site, owner) == {"pending": 0, "approved": 1, "rejected": 1}
+
+
+def test_what_was_typed_on_the_page_of_a_claim_outlasts_a_session(
+    site: Site, windows: Chromium, owner: str
+) -> None:
+    window = open_queue(site, windows, owner, 2)
+    page = window.page
+    window.expect("status of 401", "status of 403")
+    first, second = rows(page)
+
+    def end_session() -> None:
+        (cookie,) = [each for each in window.context.cookies() if each.get("name") == COOKIE]
+        assert sessions.end(site.store, cookie.get("value", ""), now=datetime.now(UTC))
+
+    window.go(f"/review/items/{first}")
+    page.keyboard.press("e")
+    page.get_by_label("Your wording").fill("The mill has four stones,\nas Ada counted.")
+    end_session()
+    page.get_by_role("button", name="Approve this wording").click()
+    expect(page.get_by_role("heading", name="Sign in first")).to_be_visible()
+    page.get_by_role("link", name="Sign in").click()
+    page.get_by_label("Reviewer's token").fill(site.token(Role.REVIEWER, owner)[1])
+    page.get_by_role("button", name="Sign in").click()
+    page.wait_for_url(f"**/review/items/{first}")
+    expect(page.get_by_label("Your wording")).to_have_value("The mill has four stones,\nas Ada counted.")
+    # Signed in once more in another tab: this page's forms are over.
+    sign_in(site, window, owner)
+    page.get_by_role("button", name="Approve this wording").click()
+    expect(page.locator("main")).to_contain_text("you have signed in again since")
+    window.go(f"/review/items/{first}")
+    page.get_by_role("button", name="Approve this wording").click()
+    page.wait_for_url(f"**/review/items/{second}?done={first}")
+
+    page.keyboard.press("r")
+    page.keyboard.press("2")
+    page.locator("#reason").fill("As the minutes say")
+    end_session()
+    page.get_by_role("button", name="Reject").click()
+    expect(page.get_by_role("heading", name="Sign in first")).to_be_visible()
+    sign_in(site, window, owner)
+    window.go(f"/review/items/{second}")
+    expect(page.locator("#reason")).to_have_value("As the minutes say")
+    page.get_by_role("button", name="Reject").click()
+    waits(page, 0)
+    window.go(f"/review/items/{second}")
+    page.get_by_role("button", name="Undo").click()
+    page.wait_for_url("**/items/*?done=*")
+    expect(page.locator("#reason")).to_have_value("")  # of an act that was done
+    (memory,) = site.reviewer(owner).get("/v1/memories").json()["items"]
+    assert memory["content"] == "The mill has four stones,\nas Ada counted."
+
+
+def test_a_claim_of_many_emoji_can_be_edited(site: Site, windows: Chromium, owner: str) -> None:
+    """A browser counts each as two characters."""
+    claim = "🚢" * 4200 + " are in the harbour."
+    queue(site.agent(owner), claim)
+    window = open_queue(site, windows, owner, 0)
+    window.expect("status of 422")
+    page = window.page
+    page.keyboard.press("a")  # it is longer than the list shows
+    page.wait_for_url("**/review/items/*")
+    page.keyboard.press("e")
+    page.keyboard.press("Control+End")
+    page.keyboard.press("Backspace")
+    page.keyboard.type("!")
+    page.get_by_role("button", name="Approve this wording").click()
+    waits(page, 0)
+    (memory,) = site.reviewer(owner).get("/v1/memories").json()["items"]
+    assert memory["content"] == claim[:-1] + "!"
+    # One that is too long is told, and is still there.
+    queue(site.agent(owner), "The attic is dry.")
+    page.goto(f"{site.running.url}/review")
+    page.keyboard.press("e")
+    wording = page.get_by_label("Your wording")
+    expect(wording).to_be_focused()
+    wording.fill("x " * 4097)
+    page.get_by_role("button", name="Approve this wording").click()
+    expect(page.locator("#problem")).to_contain_text("1 to 8192 characters")
+    expect(wording).to_have_value("x " * 4097)
 
 
 def test_what_cannot_be_taken_back_is_asked_first(site: Site, windows: Chromium, owner: str) -> None:

@@ -495,7 +495,9 @@ def test_what_is_said_of_an_item_without_ruling_on_it(service: Service) -> None:
             found: str = answer.headers["location"]
             return found
 
-        assert await say(one.id, say="look") == f"/review/items/{one.id}?done={one.id}"
+        # It is shown, it was never gone, and what was listed still is.
+        to = await say(one.id, say="look", back="/review?rule=ungrounded&order=newest")
+        assert to == f"/review/items/{one.id}?rule=ungrounded&order=newest"
         assert "You are shown as looking at it." in (await desk.get(f"/review/items/{one.id}")).text
         await say(one.id, say="assign-me")
         assert "Assigned to you." in (await desk.get(f"/review/items/{one.id}")).text

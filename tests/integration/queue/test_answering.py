@@ -23,7 +23,9 @@ from vouchgate.ingest.pipeline import Examined
 from vouchgate.review import acts
 from vouchgate.review.attending import attention
 from vouchgate.review.attending.answering import Answered, AnswerRefused, step_of
+from vouchgate.review.attending.attention import Attended
 from vouchgate.storage.identity import memberships, persons, tokens
+from vouchgate.storage.log.data.walk import Walk
 from vouchgate.storage.queue.pending import QueueFilter
 from vouchgate.storage.store import Store
 
@@ -83,6 +85,16 @@ def test_a_record_that_says_so_has_the_claim_stored_in_its_new_words(here: Bench
     assert step_of(became) is None
     assert_consistent(here.store)
     assert isinstance(answer(here, became, CONTENT), AnswerRefused)
+
+
+def test_an_answer_ends_a_snooze_which_is_no_alteration(here: Bench) -> None:
+    item, queue = asked(here), queue_of(here.store)
+    until = NOW + timedelta(days=1)
+    assert isinstance(attention.snooze(queue, reviewer(), item.id, until=until, now=NOW), Attended)
+    assert isinstance(answer(here, here.item(item.id), f"{CLAIM} It is so."), Answered)
+    became = here.item(item.id)
+    assert (became.status, became.snoozed_until) == (ReviewStatus.PENDING, None)
+    assert list(Walk(here.store.read).differences()) == []
 
 
 @pytest.mark.parametrize("end", ["token", "role"])

@@ -38,7 +38,7 @@ from vouchgate.ingest.policy import DocumentPolicy, Policy, RecordsPolicy
 from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.support.texts import pack
 from vouchgate.review import acts
-from vouchgate.review.answers import Approved, NotFound, Rejected
+from vouchgate.review.answers import Approved, NotFound, Rejected, Undone
 from vouchgate.review.attending.answering import Answered
 from vouchgate.review.attending.attention import send_back
 from vouchgate.review.ending.erasing import (
@@ -62,7 +62,7 @@ from vouchgate.storage.claims.sayings import load_records
 from vouchgate.storage.claims.submit import Decided
 from vouchgate.storage.dedup import contradicting
 from vouchgate.storage.engine import open_engine
-from vouchgate.storage.erasing import listed, scrub, tombstones
+from vouchgate.storage.erasing import apply, listed, plan, scrub, tombstones
 from vouchgate.storage.erasing.listed import Listed
 from vouchgate.storage.erasing.plan import RULING
 from vouchgate.storage.errors import ReadOnly, SourceErased, StorageError, StoreBusy
@@ -358,6 +358,88 @@ def test_a_claim_that_waits_again_goes_whole_and_is_still_its_agents(
 
 
 @pytest.mark.on("sqlite")
+@pytest.mark.parametrize("root", ["item", "other wording", "memory"])
+def test_other_wordings_that_were_taken_back_go_too(store: Store, tmp_path: Path, root: str) -> None:
+    """Nothing but their decisions links them with the item by then."""
+    store.save_policy(policy(), NOW)
+    queue, item = queue_of(store), waiting(store, "The attic is dry.")
+    worded, version = list[str](), 1
+    for content in (SECRET, f"{MARK} has the key."):
+        edited = examined(content)
+        approved = queue.approve(RITA, item.id, version=version, edited=edited, now=NOW)
+        assert isinstance(approved, Approved), approved
+        worded.append(approved.memory.id)
+        undone = queue.undo(RITA, item.id, version=approved.item.version, now=NOW)
+        assert isinstance(undone, Undone), undone
+        version = undone.item.version
+    last = queue.approve(RITA, item.id, version=version, now=NOW)
+    assert isinstance(last, Approved), last
+    wanted = {"item": item.id, "other wording": worded[0], "memory": last.memory.id}[root]
+    done = Erasing(store, policy(), path=tmp_path / "list.jsonl").by_owner(RITA, [wanted], BASIS, NOW)
+    assert isinstance(done, Erased), done
+    assert {item.id, last.memory.id, *worded} < set(done.ids)
+    assert "Quambo" not in str(everything(store))
+    assert walked(store) == []
+
+
+def test_what_was_stored_under_a_decision_that_is_not_the_items_any_more_goes_too(
+    store: Store, tmp_path: Path
+) -> None:
+    store.save_policy(policy(), NOW)
+    queue, item = queue_of(store), waiting(store, SECRET)
+
+    def answer() -> None:
+        """Its agent says it in other words: that is decided anew, and waits."""
+        nonlocal item
+        send_back(queue, RITA, item.id, version=item.version, question="Who says so?", now=NOW)
+        with store.read() as connection:
+            then = acts.stored_answer(connection, item)
+        claim = then.evidence.claim.model_copy(update={"content": f"{then.evidence.claim.content} So."})
+        with bench(store, tmp_path) as made:
+            answered = asyncio.run(made.rechecker.answer(item, then, claim, by=item.submitted_by, key=None))
+        assert isinstance(answered, Answered), answered
+        found = queue.get_by_id(RITA, item.id)
+        assert found is not None
+        item = found
+
+    answer()
+    approved = queue.approve(RITA, item.id, version=item.version, now=NOW)
+    assert isinstance(approved, Approved), approved
+    undone = queue.undo(RITA, item.id, version=approved.item.version, now=NOW)
+    assert isinstance(undone, Undone), undone
+    item = undone.item
+    answer()
+    answer()
+    done = Erasing(store, policy(), path=tmp_path / "list.jsonl").by_owner(RITA, [item.id], BASIS, NOW)
+    assert isinstance(done, Erased), done
+    assert {item.id, approved.memory.id} < set(done.ids)
+    assert "Quambo" not in str(everything(store))
+    assert walked(store) == []
+
+
+def test_a_memory_whose_decision_alone_was_erased_is_named(store: Store, tmp_path: Path) -> None:
+    """As versions did that did not know of the other wordings."""
+    store.save_policy(policy(), NOW)
+    kept, item = stored(store, "The harbour master sleeps aboard."), waiting(store, SECRET)
+    approved = queue_of(store).approve(RITA, item.id, version=1, now=NOW)
+    assert isinstance(approved, Approved), approved
+    gone = approved.memory
+
+    def erase(connection: Connection) -> None:
+        part = plan.make(connection, "ann", [gone.id])
+        part.memories.clear()
+        apply.apply(connection, part, erasure_id="ers_" + "0" * 32, basis=BASIS, by="rita", now=NOW)
+
+    store.writer.run(["ann"], erase).result()
+    (difference,) = walked(store)
+    assert "its decision was erased, and it was not" in difference
+    assert gone.id in difference
+    done = Erasing(store, policy(), path=tmp_path / "list.jsonl").by_owner(RITA, [gone.id], BASIS, NOW)
+    assert isinstance(done, Erased), done
+    assert kept.id not in done.ids
+    assert walked(store) == []
+
+
 def test_who_asked_and_does_not_rule_any_more_does_not_count(store: Store, tmp_path: Path) -> None:
     """Nor does who stands in for somebody, beside them; nor is anything erased by who was let go meanwhile."""
     rules, faults = parse("* 2\n")
@@ -609,12 +691,16 @@ def test_a_standing_ruling_is_taken_back_without_what_was_erased_and_what_waits_
     assert walked(store) == []
 
 
-def test_words_in_the_template_of_a_ruling_that_ended_go_too(store: Store, tmp_path: Path) -> None:
+@pytest.mark.parametrize("verdict", ["reject", "store"])
+def test_words_in_the_template_of_a_ruling_that_ended_go_too(
+    store: Store, tmp_path: Path, verdict: str
+) -> None:
     erasing, book = Erasing(store, policy(), path=tmp_path / "list.jsonl"), StandingRulings(store, policy())
     store.save_policy(policy(), NOW)
     item, made = waiting(store, "Quambo97531 sleeps in room 5 of the mill."), list[StandingRuling]()
     for template in ("quambo97531 sleeps in room * of the mill", "rita sleeps in room * of the mill"):
-        draft = RulingDraft.model_validate({"verdict": "reject", "terms": {"template": template}})
+        terms = {"agent": "agent-1", "template": template}
+        draft = RulingDraft.model_validate({"verdict": verdict, "terms": terms})
         ruling = book.confirm(RITA, "ann", draft, name=template, days=30, now=NOW)
         assert isinstance(ruling, StandingRuling)
         assert isinstance(take_back(book, RITA, ruling.id, Then.KEEP, NOW), RulingEnded)

@@ -323,6 +323,11 @@ def last_of_acme(folder: Path) -> None:
     rechain(index, actor="me")(folder)
 
 
+def show_other_log(folder: Path) -> None:
+    """The checkpoint of a log that another auditor may be shown, and kept: the receipts are of this one."""
+    (folder / "checkpoint").write_text(KEY.sign_checkpoint(3, bytes(32)))
+
+
 ALTERED: list[tuple[str, Callable[[Path], object]]] = [
     (
         "is not what its statement says",
@@ -340,6 +345,8 @@ ALTERED: list[tuple[str, Callable[[Path], object]]] = [
     ("or there twice", edit("receipts.jsonl", lambda found: found.append(found[0]))),
     ("another entry than the log here has", rechain(3, actor="me")),
     ("another entry than the log here has", last_of_acme),
+    ("two views of one log", show_other_log),
+    ("two views of one log", lambda folder: (folder / "checkpoint").unlink()),
     ("and a later entry has one", edit("receipts.jsonl", lambda found: found.pop(0))),
     ("no entry says that they were erased", edit("erasures.jsonl", lambda found: found.pop(0))),
     ("is not a decision that the log commits to", edit("erasures.jsonl", lambda found: found.pop(1))),
@@ -366,6 +373,39 @@ def test_whoever_has_the_key_cannot_alter_it_either(
         resign(copy)
         assert check(copy) != 0, says
         assert says in capsys.readouterr().err
+
+
+@pytest.mark.on("sqlite")
+@pytest.mark.usefixtures("exported")
+def test_an_owner_or_the_end_of_a_log_cannot_be_left_out_of_all(
+    module_store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By whoever has the key; of an export of some owners or a period nobody can tell."""
+    with module_store.read() as connection:
+        write_export(connection, tmp_path / "all", RulingFilter(), [KEY])
+    assert check(tmp_path / "all") == 0
+    assert "It is of all owners, from the first entry to the last one." in capsys.readouterr().out
+
+    def without(gone: Callable[[Any], bool], name: str) -> None:
+        copy = tmp_path / name
+        shutil.copytree(tmp_path / "all", copy)
+        lost = {one["subject_id"] for one in lines(copy, "log.jsonl") if gone(one)}
+        for file in ("log.jsonl", "receipts.jsonl"):
+            kept = [one for one in lines(copy, file) if not gone(one)]
+            (copy / file).write_text("".join(f"{json.dumps(one, separators=(',', ':'))}\n" for one in kept))
+        answers, sealed = (
+            (copy / file).read_text().split("\n")[:-1] for file in ("decisions.jsonl", "decisions.dsse.jsonl")
+        )
+        left = [at for at, answer in enumerate(answers) if json.loads(answer)["decision_id"] not in lost]
+        (copy / "decisions.jsonl").write_text("".join(f"{answers[at]}\n" for at in left))
+        (copy / "decisions.dsse.jsonl").write_text("".join(f"{sealed[at]}\n" for at in left))
+        resign(copy)
+        assert check(copy) == 1
+        assert "missing or lost their receipts" in capsys.readouterr().err
+
+    without(lambda one: one["owner_id"] == "cleo", "owner")
+    last = max(one["seq"] for one in lines(tmp_path / "all", "log.jsonl") if one["owner_id"] == "acme")
+    without(lambda one: one["owner_id"] == "acme" and one["seq"] == last, "end")
 
 
 @pytest.mark.on("sqlite")

@@ -650,6 +650,8 @@ KINDS = [
     ),
     of("delivery", "op = 'remove', state = 'waiting'", IN_FORCE, "op"),
     of("delivery", "op = 'put'", "sink = 'shelf' AND op = 'remove'", "op"),
+    of("delivery", "data = '{\"row\": 99}'", "sink = 'shelf' AND op = 'put'", "data"),
+    of("delivery", "data = '{\"row\": 99}'", "sink = 'shelf' AND op = 'remove'", "data"),
     of("delivery", "state = 'skipped', last_error = 'no'", IN_FORCE, "state"),
     gone("delivery", "seq = 2", key="seq"),
     of("queue_total", "pending = 999999", "1 = 1", "pending"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import stat
 import subprocess
@@ -16,6 +17,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from tests.trees import Log
+from vouchgate.cli import app as cli
+from vouchgate.ingest.net.addresses import PORTS
 from vouchgate.ingest.transparency.note import signing_key
 from vouchgate.ingest.transparency.verifier import (
     MAX_PROOF_BYTES,
@@ -200,3 +203,7 @@ def test_killed_at_any_moment_it_forks_nothing(tmp_path: Path) -> None:
     other = next(log for log in logs if log is not ours)
     with pytest.raises(NotProven):  # and who kept a checkpoint of the other version sees it
         check_consistency(1, last.size, other.root(1), last.root, [])
+
+
+def test_a_gate_may_ask_it_where_it_listens_unless_it_is_told_another_port() -> None:
+    assert inspect.signature(cli.witness).parameters["port"].default in PORTS

@@ -47,17 +47,22 @@ def log_verify(
     The exit status is 1 when anything is found.
     """
     from vouchgate.cli.database import open_store, refuse_unknown_owner
+    from vouchgate.gate.signing import missing_of_signed
 
-    with open_store(operator.settings_from(database_url=database_url)) as store:
+    settings = operator.settings_from(database_url=database_url)
+    with open_store(settings) as store:
         with store.read() as connection:
             refuse_unknown_owner(connection, owner)
-        if not verify_log(store, owner, data=data, as_json=as_json):
+        missing = None if owner is not None else missing_of_signed(settings, store)
+        if not verify_log(store, owner, data=data, as_json=as_json, missing=missing):
             raise typer.Exit(FAILED)
 
 
-def verify_log(store: Store, owner: str | None = None, *, data: bool, as_json: bool = False) -> bool:
-    """Prints what is wrong with the log, and with `data` what the rows are that it does not commit to; whether nothing
-    is."""
+def verify_log(
+    store: Store, owner: str | None = None, *, data: bool, as_json: bool = False, missing: str | None = None
+) -> bool:
+    """Prints what is wrong with the log, what is `missing` of what was signed, and with `data` what the rows are that
+    it does not commit to; whether nothing is."""
     from vouchgate.cli.progress import Progress
     from vouchgate.storage.log import chain as log
     from vouchgate.storage.log import tree_check
@@ -68,6 +73,7 @@ def verify_log(store: Store, owner: str | None = None, *, data: bool, as_json: b
         breaks = [
             *log.verify(connection, owner),
             *(tree_check.verify(connection) if owner is None else ()),
+            *(() if missing is None else (missing,)),
         ]
     for sentence in breaks:
         write_json({"kind": "broken", "why": sentence}) if as_json else say(sentence)
