@@ -11,9 +11,7 @@ from psycopg.rows import TupleRow
 
 T = TypeVar("T")
 
-SILENT_SECONDS = (
-    5.0  # without a word before it is looked whether the server is there, and until the next look
-)
+SILENT_SECONDS = 5.0  # without a word before it is looked whether the server is there, and again
 
 
 class PatientConnection(psycopg.Connection[TupleRow]):

@@ -113,9 +113,7 @@ class Connection(HttpToolsProtocol):
         super().on_message_begin()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if (
-            self._heading
-        ):  # those behind a body are none of the request's: who stands in front has not looked at them
+        if self._heading:  # those behind a body are not: who stands in front has not looked at them
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
