@@ -322,19 +322,22 @@ def _part_unsaid(text: str, words: Sequence[Token], missing: Sequence[Token]) ->
     """Whether the place lacks most of a part of the statement, which is what stands between two marks or joints, or
     three words in a row. The first part counts where a citation stands behind it: other ones lead to lists. A lie of
     three words weighs little beside a long sentence."""
-    lost = {token.keys[0] for token in missing if LISTS.kinds.isdisjoint(token.keys)}
+    lost = {token.keys[0] for token in missing}
     parts: list[list[tuple[float, bool]]] = [[]]
     run = end = 0
-    first = False
+    first = aside = False
     for token in words:
         between = text[end : token.start] if end else ""
         end = token.end
         if token.low in LISTS.parting or _PARTS.search(between):
             first = first or (len(parts) == 1 and _BLANKED.search(between) is not None)
             parts.append([])
+            aside = "(" in between
         if token.content:
-            parts[-1].append((token.weight, token.keys[0] in lost))
-            run = run + 1 if token.keys[0] in lost else 0
+            # What kind of thing a name is stands in brackets behind it, and says no more.
+            gone = token.keys[0] in lost and not (aside and not LISTS.kinds.isdisjoint(token.keys))
+            parts[-1].append((token.weight, gone))
+            run = run + 1 if gone else 0
             if run >= _RUN:
                 return True
     return any(

@@ -103,7 +103,9 @@ def test_what_keeps_a_statement_waiting_is_found_beside_what_does_not() -> None:
     assert held.why in TURNED, held
 
 
-@pytest.mark.parametrize("lie", ["gulls own the harbour", "visitors eat children", "noon fee gulls"])
+@pytest.mark.parametrize(
+    "lie", ["gulls own the harbour", "visitors eat children", "noon fee gulls", "agents own data"]
+)
 @pytest.mark.parametrize(
     "joint",
     [
@@ -126,7 +128,10 @@ def test_what_keeps_a_statement_waiting_is_found_beside_what_does_not() -> None:
 )
 def test_a_lie_of_three_words_is_not_carried_along(joint: str, lie: str) -> None:
     said = "Every night the old ferry takes the bread, the mail and the milk from the north quay to the far islands"
-    rest = "The board meets in May. Gulls eat the bread of children. A harbour fee is due at noon; visitors pay it."
+    rest = (
+        "The board meets in May. Gulls eat the bread of children. "
+        "A harbour fee is due at noon; visitors pay it to agents, who keep the data."
+    )
     source = SourceText(f"{said}.\n\n{rest}")
     assert {held.stance for held in stances(f"{said}.", source)} == {Stance.STATES}
     *_, held = stances(f"{said}{joint}{lie}.", source)
