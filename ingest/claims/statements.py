@@ -19,7 +19,8 @@ _LEAST_WORDS = 3  # of a clause; what has fewer belongs to what stands before it
 _WORD = re.compile(r"\w(?:[\w'’.]|-(?!-))*")
 # Where a clause begins that may be true or false by itself. Never inside a word, a number or a list of single words.
 _JOINT = re.compile(
-    r"(?:,\s{1,4}|\s{1,4})(?:and|but|while|whereas|so)\s{1,4}(?=(?:that|the|a|an|it|its|they|their|this|these|we|our|you|no|not|every|all|each|"
+    r"(?:,\s{1,4}|\s{1,4})(?:and|but|while|whereas|so)\s{1,4}(?!a (?:half|quarter)\b)"
+    r"(?=(?:that|the|a|an|it|its|they|their|this|these|we|our|you|no|not|every|all|each|"
     r"never|always|only|also|then|thus|there|for|if|at|in|on|by|to|can|may|must|is|are|was|were|has|have|will|do|does)\b)"
     r"|,\s{1,4}(?:and|but|or|so|which|while|whereas|because|since|although|though|meaning|whose|where|with)\s{1,4}"
     r"|(?P<stop>[.!?])[\"'”’)\]*_`]{0,4}\s{1,4}(?=[a-z])"

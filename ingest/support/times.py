@@ -124,6 +124,9 @@ def _half(token: Token, words: Sequence[Token], last: int) -> tuple[tuple[int, .
 def _amount(words: Sequence[Token], at: int) -> tuple[int, float | None]:
     """How many of the unit at a place, and where that begins."""
     before = words[at - 1]
+    if at > 3 and before.low == "half" and [word.low for word in words[at - 3 : at - 1]] == ["and", "a"]:
+        whole = _value(words[at - 4])  # "one" before "and" counts nothing by itself
+        return at - 4, None if whole is None else whole + 0.5
     if before.number:
         return at - 1, _value(before)
     if before.low not in _ARTICLES:
