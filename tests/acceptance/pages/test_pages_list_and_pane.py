@@ -75,6 +75,17 @@ def statuses(site: Site, owner: str) -> dict[str, str]:
     return found
 
 
+def held_back(page: Page) -> list[Route]:
+    """The requests for what stands beside the list, none of which is answered yet."""
+    late: list[Route] = []
+
+    def hold(route: Route) -> None:
+        late.append(route)
+
+    page.route("**/pane?**", hold)
+    return late
+
+
 def test_what_is_in_sight_stays_in_sight(site: Site, windows: Chromium, owner: str) -> None:
     name = names(3)
     send(site, owner, ["The Oslo shop opens at 8:00."], "user")
@@ -234,12 +245,7 @@ def test_the_chosen_claim_is_shown_however_late_its_answer_is(
     texts = ["Bea keeps the spare key.", "The pantry may be locked.", "The Oslo till closes at noon."]
     send(site, owner, texts)
     page = open_queue(site, windows, owner, phone=phone).page
-    late: list[Route] = []
-
-    def hold(route: Route) -> None:
-        late.append(route)
-
-    page.route("**/pane?*", hold)
+    late = held_back(page)
     page.reload()
     claim = page.locator("#pane .claim").first
     expect(claim).to_have_text(page.locator(".row a.open").first.inner_text())
@@ -260,12 +266,7 @@ def test_who_goes_on_into_the_pane_before_its_answer_came_stays_in_it(
 ) -> None:
     send(site, owner, ["Bea keeps the spare key.", "The pantry may be locked."])
     page = open_queue(site, windows, owner).page
-    late: list[Route] = []
-
-    def hold(route: Route) -> None:
-        late.append(route)
-
-    page.route("**/pane?*", hold)
+    late = held_back(page)
     page.reload()
     pane = page.locator("#pane")
     page.keyboard.press("j")
@@ -405,12 +406,7 @@ def test_what_is_not_yet_beside_the_list_is_not_approved(site: Site, windows: Ch
     )
     send(site, owner, [long])
     page = open_queue(site, windows, owner).page
-    late: list[Route] = []
-
-    def hold(route: Route) -> None:
-        late.append(route)
-
-    page.route("**/pane?**", hold)
+    late = held_back(page)
     page.reload()
     replace = page.locator("#pane").get_by_role("button", name="Replace")
     replace.click()
