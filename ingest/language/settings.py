@@ -17,13 +17,9 @@ Span = tuple[int, int]
 _LINE = re.compile(r"[^\n]+")
 _SECTION = re.compile(r"\[{1,2}(?P<names>[^\]\n]{1,200})\]{1,2}[ \t]*(?:[#;].*)?")
 _NAME = re.compile(r"[^\s.\"'\[\]][^.\"'\[\]]*")
-_KEY = re.compile(
-    r"(?:-[ \t]+)*(?P<mark>[\"']?)(?P<key>[A-Za-z_$@][\w.$/@-]{0,99})(?P=mark)[ \t]*(?::(?=\s|$)|=)"
-)
-_COMMENTED_OUT = re.compile(
-    r"^[ \t]*(?:#|;|//)[ \t]*(?:-[ \t]+)*[\"']?[A-Za-z_$@][\w.$/@-]*[\"']?[ \t]*(?::(?=\s|$)|=).*$",
-    re.MULTILINE,
-)
+_SETTING = r"(?:-[ \t]+)*(?P<mark>[\"']?)(?P<key>[A-Za-z_$@][\w.$/@-]{0,99})(?P=mark)[ \t]*(?::(?=\s|$)|=)"
+_KEY = re.compile(_SETTING)
+_COMMENTED_OUT = re.compile(rf"^[ \t]*(?:#|;|//)[ \t]*{_SETTING}.*$", re.MULTILINE)
 _BLOCK = re.compile(r"[:=][ \t]*(?:[|>][-+\d]{0,2}|(?P<quotes>\"{3}|'{3}))[ \t]*(?:#.*)?$")
 _DEEPEST = 12  # keys above a setting
 

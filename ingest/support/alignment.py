@@ -29,15 +29,7 @@ from vouchgate.ingest.support.clauses.turned import said_elsewhere, says_as_much
 from vouchgate.ingest.support.qualifiers import denied_elsewhere, qualified, unsaid_universals
 from vouchgate.ingest.support.source_text import SourceText, counts
 from vouchgate.ingest.support.times import find_durations, find_times_of_day
-from vouchgate.ingest.support.tokens import (
-    LISTS,
-    MAY,
-    Token,
-    abbreviations,
-    is_denial,
-    shown_of,
-    tokens_of,
-)
+from vouchgate.ingest.support.tokens import LISTS, MAY, Token, abbreviations, is_denial, shown_of, tokens_of
 
 HALF = 0.5  # of a statement's weight: a place with no more than that speaks of something else
 NEAREST = 6  # sentences that have most of the statement's words; the place is looked for around them
@@ -46,9 +38,7 @@ _CLOSE = 3  # words between two that stand together
 _GETS = frozenset({"get", "gets", "got", "getting"})
 _PARTS = re.compile(r"[,:;|/>→&+~=<•·()\[\]\"“”*\n]|\s['‘]|\s{9}")  # between two parts of a statement
 _BLANKED = re.compile(r"\s{9}")  # where a citation stood
-_RUN = (
-    3  # words in a row that the place lacks: of 374 judged statements that are rightly stated one has as many
-)
+_RUN = 3  # words in a row that the place lacks: one of 374 judged statements that are rightly stated has them
 _SHORT = 5  # letters; a longer word in "-ly" is an adverb, "early" and "reply" are none
 _OPENING = frozenset('.!?:"“\n')  # between two words: a capital behind it means nothing
 _COUNTED = 1.5  # a number's weight in that choice: "after 24 hours" is where these are, whatever else expires

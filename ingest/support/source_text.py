@@ -61,11 +61,7 @@ class SourceText:
         self.text = text = unwrapped(text, self.spans)
         self._frames = frames(whole, self.spans, settings=settings)
         self.words = tuple(words_of(text))
-        self.titled = frozenset(
-            key
-            for token in tokens_of(f"{title}\n{given}\n{dates_in(title)}")
-            for key in (*token.keys, *token.parts)
-        )
+        self.titled = _keys(tokens_of(f"{title}\n{given}\n{dates_in(title)}"))
         self._title_abbreviations = frozenset(abbreviations(shown_of(tokens_of(title))))
         self._headed: dict[int, frozenset[str]] = {}  # by which headings these are
         self._said: dict[int, frozenset[str]] = {}
@@ -84,17 +80,20 @@ class SourceText:
                 continue
             places.setdefault(LISTS.short.get(shown, key), []).append(sentence)
             dated = kind is Kind.NUMBER or (parts and key[0].isdigit())
-            measure = measure_of(shown) if dated else None
-            for part in measure or [part for part, _ in (dated and parts_of_date(shown)) or parts]:
+            keys = [part for part, _ in (dated and parts_of_date(shown)) or parts]
+            if dated and (measure := measure_of(shown)):
+                keys = [measure.number, term_key(measure.unit)]
+            for part in keys:
                 if part != key:
                     places.setdefault(part, []).append(sentence)
             if kind is Kind.NUMBER and (signed := _signed(text, start, stop)):
                 places.setdefault(signed, []).append(sentence)
         self._first += [len(self.words)] * (len(self.spans) + 1 - len(self._first))
+        self._paths = [tuple(_paths(text, setting)) for setting in self._settings]
         for at, setting in enumerate(self._settings):
             timed = names_a_unit(setting.key)
             spans = dict.fromkeys(durations(self.within(at, at)).values() if timed else ())
-            for key in (*_paths(text, setting), *chain.from_iterable(map(written_as, spans))):
+            for key in (*self._paths[at], *chain.from_iterable(map(written_as, spans))):
                 insort(places.setdefault(key, []), at)
 
     @cached_property
@@ -123,18 +122,13 @@ class SourceText:
         words = tuple(self._token(at) for at in range(start, min(self._first[last + 1], start + LONGEST)))
         if not (self._settings and words):
             return words
-        above = [
-            token
-            for span in self._settings[last].above
-            for token in tokens_of(self.text[slice(*span)], span[0])
-        ]
-        paths = _paths(self.text, self._settings[last])
-        return (*above, words[0]._replace(parts=(*words[0].parts, *paths)), *words[1:])
+        named = words[0]._replace(parts=(*words[0].parts, *self._paths[last]))
+        return (*self._above(self._settings[last]), named, *words[1:])
 
     def said(self, at: int) -> frozenset[str]:
         """The keys of the words of a sentence."""
         if (keys := self._said.get(at)) is None:
-            keys = frozenset(key for token in self.within(at, at) for key in (*token.keys, *token.parts))
+            keys = _keys(self.within(at, at))
             self._said[at] = keys
         return keys
 
@@ -244,20 +238,20 @@ class SourceText:
         """The words of the keys above the settings with each key."""
         found: dict[str, set[frozenset[str]]] = {}
         for setting in self._settings:
-            found.setdefault(setting.key, set()).add(self._above(setting))
+            found.setdefault(setting.key, set()).add(_keys(self._above(setting)))
         return {key: frozenset(above) for key, above in found.items()}
 
-    def _above(self, setting: Setting) -> frozenset[str]:
-        above = tokens_of("\n".join(self.text[start:end] for start, end in setting.above))
-        return frozenset(key for token in above for key in (*token.keys, *token.parts))
+    def _above(self, setting: Setting) -> list[Token]:
+        """The words of the keys that a setting stands under."""
+        return [token for start, end in setting.above for token in tokens_of(self.text[start:end], start)]
 
     def _tells_which(self, at: int, words: Iterable[Token]) -> bool:
         """Whether a claim says under which keys a setting stands, where others have the same name under other ones."""
         setting = self._settings[at]
         if not setting.key or len(called := self._called[setting.key]) < 2:
             return True
-        said = {key for token in words for key in (*token.keys, *token.parts)}
-        own = self._above(setting)
+        said = _keys(words)
+        own = _keys(self._above(setting))
         return len(called) <= _MOST_CALLED and all(
             keys == own or not said.isdisjoint(own - keys) or (own < keys and said.isdisjoint(keys - own))
             for keys in called
@@ -271,7 +265,7 @@ class SourceText:
         if (keys := self._headed.get(index)) is None:
             spans = self._headings[index][1] if index >= 0 else ()
             tokens = tokens_of("\n".join(self.text[start:end] for start, end in spans)) if spans else ()
-            keys = frozenset(key for token in tokens for key in (*token.keys, *token.parts))
+            keys = _keys(tokens)
             self._headed[index] = keys
         return keys
 
@@ -301,6 +295,10 @@ class SourceText:
             table = False
             found.append((at, tuple(span for _, span in above)))
         return found
+
+
+def _keys(tokens: Iterable[Token]) -> frozenset[str]:
+    return frozenset(key for token in tokens for key in (*token.keys, *token.parts))
 
 
 def _paths(text: str, setting: Setting) -> Iterator[str]:

@@ -45,31 +45,24 @@ _MEASURES = frozenset({"time", "calendar"})  # of the units; a month has no fixe
 def durations(words: Sequence[Token]) -> dict[int, tuple[str, float]]:
     """By where each word of a span of time begins, what is measured and how long it is. Linear."""
     found: dict[int, tuple[str, float]] = {}
+
+    def note(amount: float | None, unit: str, of: Sequence[Token]) -> None:
+        measure, size = LISTS.units.get(unit) or LISTS.units.get(unit.removesuffix("s")) or ("", 0.0)
+        if amount is not None and measure in _MEASURES:
+            found.update((word.start, (measure, round(amount * size, 9))) for word in of)
+
     for one, two in pairwise(words):
         # "timeout_ms: 8000" and "timeout_seconds = 8"; "5 * time.Minute"
         name, number = (one, two) if two.number else (two, one)
         unit = _LAST_PART.search(name.shown) if name.identifier and number.number else None
         if unit is not None and (number is two or name.low.startswith(_OF_CODE)):
-            word = unit[1].lower()
-            measure, size = LISTS.units.get(word) or LISTS.units.get(word.removesuffix("s")) or ("", 0.0)
-            if measure in _MEASURES and (amount := _value(number)) is not None:
-                span = measure, round(amount * size, 9)
-                found.update({name.start: span, number.start: span})
+            note(_value(number), unit[1].lower(), (name, number))
     for at, token in enumerate(words):
-        if token.number and (written := measure_of(token.shown)) and (amount := _value(token)) is not None:
-            measure, size = LISTS.units[written[1]]
-            if measure in _MEASURES:
-                found[token.start] = measure, round(amount * size, 9)
-            continue
-        measure, size = (
-            LISTS.units.get(token.low) or LISTS.units.get(token.low.removesuffix("s")) or ("", 0.0)
-        )
-        if measure not in _MEASURES or not at:
-            continue
-        first, amount = _amount(words, at)
-        if amount is not None:
-            span = measure, round(amount * size, 9)
-            found.update((word.start, span) for word in words[first : at + 1])
+        if token.number and (measure := measure_of(token.shown)):
+            note(_value(token), measure.unit, (token,))
+        elif at:
+            first, amount = _amount(words, at)
+            note(amount, token.low, words[first : at + 1])
     return found
 
 

@@ -66,14 +66,14 @@ def _read_anew(
     """What a token says of a word as written, wherever it stands, from `low` to `identifier`."""
     low = shown.lower().replace("’", "'")
     measure = measure_of(shown)
-    keys, number = ((f"#{measure[0]}",), True) if measure else _keys(key, low, kind, shown)
+    keys, number = ((f"#{measure.number}",), True) if measure else _keys(key, low, kind, shown)
     acronym = 2 <= len(shown) <= 6 and shown.isupper()
     content = number or (kind is not Kind.FUNCTION and not ("'" in low and low.endswith(_CONTRACTED)))
     identifier = kind is Kind.IDENTIFIER and not measure and (coded or _in_code(shown))
     return (
         low,
         keys,
-        (measure[1],)
+        (term_key(measure.unit),)
         if measure
         else tuple("#" + key if kind is Kind.NUMBER else key for key, kind in parts_of_date(shown) or parts),
         max(_LEAST, WEIGHTS[kind]) if content else 0.0,
@@ -99,12 +99,20 @@ def _keys(key: str, low: str, kind: Kind, shown: str) -> tuple[tuple[str, ...], 
     return ((key,) if group is None else (key, group)), False
 
 
-def measure_of(shown: str) -> tuple[str, str] | None:
-    """The number and the key of the unit of a word that is both: "80ms", "2GiB", not "1960s". Constant time."""
+class Measure(NamedTuple):
+    """A number with its unit in one word, both as digits and small letters: "80ms"."""
+
+    number: str
+    unit: str
+
+
+def measure_of(shown: str) -> Measure | None:
+    """What a word says that is a number and its unit: "80ms", "2GiB", not "1960s". Constant time."""
     if not shown[0].isdigit() or (match := _MEASURE.fullmatch(shown)) is None:
         return None
-    measure, _ = OPPOSITES.units.get(match[2].lower(), ("", 0.0))
-    return (match[1].replace(",", ""), term_key(match[2].lower())) if measure in _MEASURED else None
+    unit = match[2].lower()
+    kind, _ = OPPOSITES.units.get(unit, ("", 0.0))
+    return Measure(match[1].replace(",", ""), unit) if kind in _MEASURED else None
 
 
 def _in_code(shown: str) -> bool:

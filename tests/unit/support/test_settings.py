@@ -82,6 +82,7 @@ def stance_to(claim: str, text: str, title: str) -> Stance:
         ("`dough.limit` defaults to 2 GiB.", TABLE, "docs/settings.md"),
         ("`oven.ask_after` defaults to 80 ms.", TABLE, "docs/settings.md"),
         ("`oven.wait` is 30 seconds by default.", TABLE, "docs/settings.md"),
+        ("A label has 64 byte.", "A label has 64byte.", "docs/labels.md"),
         ("A loaf waits for 5 minutes.", "loaf_waits = 5 * time.Minute", "src/loaf.go"),
     ],
 )
