@@ -3,8 +3,8 @@ commit (`src/auth.py@4e5d6c7a`).
 
 In running text a path has a slash and an ending of files that people keep in repositories, so that "and/or", "TCP/IP",
 1/2 and 2024/01/03 are none, nor are globs, addresses without a scheme, and files outside of a repository. Of the files
-at the top those are cited whose names say that they are there, in brackets or where it is said that they say it:
-"(README.md)", "(see pyproject.toml)", "according to README.md", "README.md says".
+at the top those are cited whose names say that they are there, and records by their file names, in brackets or where it
+is said that they say it: "(README.md)", "(see pyproject.toml)", "according to README.md", "see 0003-use-queues.md".
 """
 
 import re
@@ -36,9 +36,10 @@ _RUNNING = re.compile(
     rf"(?![\w/\\{{=~]|[.+-]\w|#\d|@(?![0-9a-f]{{7,40}}(?![0-9A-Za-z])))"
     rf"{_AFTER}"
 )
-# In capitals, or what a tool looks for at the top. "Update README.md" speaks of the file, and does not cite it.
+# In capitals, or what a tool looks for at the top. "Update README.md" speaks of the file, and does not cite it. And the
+# name of a decision record, which lies where records do.
 _DOTTED = (
-    r"[A-Z][A-Z_-]{2,30}\.(?:adoc|md|rst|txt)|Cargo\.toml|compose\.ya?ml|docker-compose\.ya?ml|go\.mod|package\.json|pyproject\.toml"
+    r"[A-Z][A-Z_-]{2,30}\.(?:adoc|md|rst|txt)|(?:adr)?\d{3,8}[-_][\w-]{2,100}\.(?:adoc|md|rst|txt)|Cargo\.toml|compose\.ya?ml|docker-compose\.ya?ml|go\.mod|package\.json|pyproject\.toml"
     r"|setup\.(?:cfg|py)|tox\.ini"
 )
 _ENDINGS_AT_TOP = ("adoc", "md", "rst", "txt", "toml", "yml", "yaml", "mod", "json", "cfg", "py", "ini")

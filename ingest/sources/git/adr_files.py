@@ -123,6 +123,11 @@ class AdrIndex:
         """The record in the file at this path."""
         return self._by_path.get(path)
 
+    def called(self, name: str) -> tuple[AdrRecord, ...]:
+        """The records whose files have this name, wherever they lie."""
+        stem = PurePosixPath(name).stem.casefold()
+        return tuple(each for each in self._by_stem.get(stem, ()) if PurePosixPath(each.path).name == name)
+
     def amending(self, record: AdrRecord) -> dict[str, AdrRecord | None]:
         """The records in force that say they change this one, or of which it says so, by their names; None for one that
         only it knows of."""

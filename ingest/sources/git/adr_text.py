@@ -31,6 +31,13 @@ from vouchgate.ingest.sources.plain_text import plain, without_comments
 SUFFIXES = frozenset({".md", ".markdown", ".rst", ".adoc", ".txt"})
 _FRONT_MATTER = 16_384  # characters; a longer block is not front matter
 _NOT_RECORDS = frozenset({"readme", "index", "changelog", "contributing"})
+_NUMBERED = re.compile(r"(?:adr[-_ ]?)?0{0,8}[1-9]")
+_LETTERS = re.compile(r"[^\W\d_]+")
+# What a template is called beside "template".
+_OF_TEMPLATES = frozenset(
+    {"adr", "template", "templates", "decision", "record", "architecture", "architectural", "madr", "nygard"}
+    | {"short", "long", "bare", "minimal", "full", "new", "example", "the", "of", "for", "a", "an"}
+)
 
 _HEADING_NUMBER = re.compile(
     r"\[?(?:adr|decision(?: record)?|architecture decision record)"
@@ -100,10 +107,12 @@ class _Section(NamedTuple):
 
 
 def is_record(path: str) -> bool:
-    """Whether a file in an ADR directory can be a record: a text file, not a template, not an index page."""
+    """Whether a file in an ADR directory can be a record: a text file, not an index page, and no template: that has no
+    number, or the number 0, or no name of its own ("0002-adr-template"), while "0014-project-templates" is a record."""
     name = PurePosixPath(path)
     stem = name.stem.lower()
-    return name.suffix.lower() in SUFFIXES and stem not in _NOT_RECORDS and "template" not in stem
+    named = _NUMBERED.match(stem) is not None and not _OF_TEMPLATES.issuperset(_LETTERS.findall(stem))
+    return name.suffix.lower() in SUFFIXES and stem not in _NOT_RECORDS and (named or "template" not in stem)
 
 
 def tells_standing(line: str) -> bool:

@@ -137,16 +137,30 @@ def _look(grounding: Grounding, repository: Repository, citation: Citation, key:
         )
         if not whole and not is_record(key.path):
             return _read(looked, commit)
-        index = grounding.records(repository, tip)
-        record = index.at(key.path)
-        if record is not None and whole:
-            return record_at(repository, index, record)
-        read = _read(looked, commit)
-        if record is None or not isinstance(read, Found) or read.standing is not Standing.IN_FORCE:
-            return read
-        return record_at(repository, index, record)  # its lines say what the record as a whole decides
+        return _read_record(looked, commit, whole=whole)
     except SourceError as error:
         raise missing_objects(repository, error) from error
+
+
+def _read_record(looked: _Looked, commit: str, *, whole: bool) -> _Result:
+    """The record at a path, or with that file name wherever it lies; else the file there. `whole`: none of its lines,
+    and no commit, are named."""
+    grounding, repository, tip, citation, key = looked
+    index = grounding.records(repository, tip)
+    if "/" not in key.path and _data(repository, commit, key.path) is None:
+        called = index.called(key.path)
+        if len(called) > 1:
+            detail = f"{len(called)} records of {repository.name} have the file name {citation.name}."
+            return _none_that_counts(citation, Standing.AMBIGUOUS, detail)
+        if called:
+            key = key._replace(path=called[0].path)
+    record = index.at(key.path)
+    if record is not None and whole:
+        return record_at(repository, index, record)
+    read = _read(looked._replace(key=key), commit)
+    if record is None or not isinstance(read, Found) or read.standing is not Standing.IN_FORCE:
+        return read
+    return record_at(repository, index, record)  # its lines say what the record as a whole decides
 
 
 def _commit(

@@ -114,6 +114,20 @@ def test_the_path_of_a_record_is_that_record(repository: TestRepository, value: 
     assert found(read(looked_up, value)).standing is Standing.REJECTED
 
 
+def test_the_file_name_of_a_record_is_that_record_where_one_alone_has_it(repository: TestRepository) -> None:
+    repository.commit("Decide", {"docs/adr/0003-use-queues.md": RECORD})
+    by_name = found(read(repository, "0003-use-queues.md"))
+    assert (by_name.called, by_name.source_id) == ("0003-use-queues.md", "ADR-003")
+    assert (by_name.form, by_name.standing, by_name.official) == ("record", Standing.IN_FORCE, True)
+    assert found(read(repository, "0003-use-queues.md:9")).text == by_name.text
+    for other in ("0003-use-files.md", "0004-use-queues.md", "0003-use-queues.txt"):
+        assert isinstance(read(repository, other), Missing)
+    repository.commit("Say more", {"packages/a/docs/adr/0003-use-queues.md": RECORD})
+    assert found(read(repository, "0003-use-queues.md")).standing is Standing.AMBIGUOUS
+    repository.commit("Note", {"0003-use-queues.md": "No record.\n"})
+    assert found(read(repository, "0003-use-queues.md")).text == "No record.\n"
+
+
 def test_lines_of_a_record_and_a_record_at_a_commit_are_that_record(repository: TestRepository) -> None:
     path = "docs/adr/0003-use-queues.md"
     first = repository.commit("Decide", {path: RECORD})

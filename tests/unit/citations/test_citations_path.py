@@ -49,6 +49,9 @@ def paths(text: str) -> list[tuple[str, str]]:
         ("CHANGELOG.md v2.2.0 took it out.", "CHANGELOG.md", "CHANGELOG.md"),
         ("README.md forbids what went before.", "README.md", "README.md"),
         ("It is so. `README.md`: it is a pilot.", "README.md", "README.md"),
+        ("Uploads wait (see 0003-use-queues.md).", "0003-use-queues.md", "0003-use-queues.md"),
+        ("As per adr003_use_queues.md:9, they wait.", "adr003_use_queues.md:9", "adr003_use_queues.md#L9-L9"),
+        ("They wait, see `20240103-use-queues.md`.", "20240103-use-queues.md", "20240103-use-queues.md"),
     ],
 )
 def test_a_path(text: str, value: str, key: str) -> None:
