@@ -223,7 +223,7 @@ def _same_change(pair: Pair, mine: Replacement) -> bool:
 
 def _other_end(pair: Pair, old: set[str], new: set[str], other: tuple[set[str], set[str]]) -> bool:
     """Whether one end is the same and the other is a thing that the passage does not name at all: numbers and
-    identifiers only, since a plain thing has many names."""
+    identifiers only, since a plain thing has many names, in one word or more."""
     if old & other[0] and not new & other[1]:
         ours, theirs = new, other[1]
     elif new & other[1] and not old & other[0]:
@@ -236,7 +236,9 @@ def _other_end(pair: Pair, old: set[str], new: set[str], other: tuple[set[str], 
         for word in sentence.words
         if word.name or word.number
     }
-    return bool(ours & exact) and bool(theirs & exact) and not ours & pair.passage.keys
+    run_on = "".join(pair.source.lows)  # in which "Big Query" is "BigQuery"
+    apart = any(word.low in run_on for word in pair.claim.words if word.key in ours)
+    return bool(ours & exact) and bool(theirs & exact) and not (apart or ours & pair.passage.keys)
 
 
 def order_rule(pair: Pair) -> Iterator[Contradiction]:

@@ -35,8 +35,10 @@ PROSE = re.compile(_JOINED_WORD)
 TERM = re.compile(rf"\w[{_INSIDE}]*(?:['’.\-/][{_INSIDE}]+|,[0-9]{{3}}(?![0-9]))*(?:\+\+|#(?!\w))?")
 # A word or a mark, for rules that read grammar. Runs of joints and letters alternate, so this is linear. A comma is
 # part of a number before three digits only; flags keep their dashes, and %, + and # stay with what stands before them.
+# Underscores around a word stress it.
+_UNSTRESSED = r"[^\W_](?:\w*[^\W_])?"
 TOKEN = re.compile(
-    r"(?:(?<![\w-])--?(?=[A-Za-z]))?\w+(?:(?:['’._:/@+\\-]|::|,(?=\d{3}(?!\d)))\w+)*(?:\+\+|\(\))?"
+    rf"(?:(?<![\w-])--?(?=[A-Za-z]))?{_UNSTRESSED}(?:(?:['’._:/@+\\-]|::|,(?=\d{{3}}(?!\d))){_UNSTRESSED})*(?:\+\+|\(\))?"
     r"|%|[<>]=?|~|[$€£]|[.,;:!?()\[\]\"“”`|*/=–—&-]"
 )
 # A word to compare two versions of a text by, also in scripts that do not part words.

@@ -299,6 +299,16 @@ CONTRADICTING: list[tuple[str, str, str]] = [
 
 # (claim, passage): nothing in the passage says otherwise, whatever it looks like.
 AGREEING: list[tuple[str, str]] = [
+    # one name, stressed, or in two words
+    (
+        "Until the Kraken Harbour Board is ready, boats reach the town by rowing directly to a public quay",
+        "For now, until _Kraken Harbour Board_ is ready, we will let boats of the town row _directly_, rowing to a"
+        " public quay over a _short channel_.",
+    ),
+    (
+        "HarbourLog replaces the paper book as the record of the guild.",
+        "We decided to replace the paper book with the Harbour Log as the record of the guild.",
+    ),
     # a denial that is of less, or of another, than it seems to be
     ("Logs are not kept for longer than 30 days.", "Logs are kept for 30 days."),
     ("The depot does not accept boats over 12 m.", "The depot accepts boats of up to 12 m."),
