@@ -83,6 +83,7 @@ def align(text: str, start: int, end: int, source: SourceText) -> Alignment:
         token
         for token, keys in zip(wanted, found, strict=True)
         if not (keys and all(key in has for key, _ in keys))
+        and (token.number or has.isdisjoint(token.keys))
         and not source.titles(token, at)
         and not (token.name and source.before(token, at))
     )
@@ -245,7 +246,8 @@ def _best(
         has, headed = source.said(first) | source.said(last), source.headed(first)
         worth = 0.0
         for token, keys, everywhere in zip(wanted, found, titled, strict=True):
-            share = sum([share for key, share in keys if key in has])
+            whole = not (token.number or has.isdisjoint(token.keys))  # in any of its forms
+            share = 1.0 if whole else sum([share for key, share in keys if key in has])
             if not share and (everywhere or not headed.isdisjoint(token.keys)):
                 share = _TITLED
             worth += (_COUNTED if token.number else 1) * token.weight * share

@@ -132,7 +132,8 @@ def _is_done(words: Sequence[Token], at: int) -> bool:
     low, before = words[at].low, words[max(0, at - _AUXILIARIES) : at]
     if low in ACTS.past and low not in ACTS.participles:
         return True
-    if not (low.endswith(("ed", "ing")) or low in ACTS.participles):
+    regular = low.endswith("ed") and low != words[at].keys[0]  # "need" has no such ending
+    if not (regular or low.endswith("ing") or low in ACTS.participles):
         return False
     if any(word.low in _PAST for word in before) and (not low.endswith("ing") or before[-1].low == "been"):
         return True
@@ -141,7 +142,7 @@ def _is_done(words: Sequence[Token], at: int) -> bool:
         return False
     behind = words[at + 1].low if at + 1 < len(words) else ""
     does = bool(before) and before[-1].content and not before[-1].low.endswith("ly")
-    return (low.endswith("ed") or low in ACTS.past) and does and behind not in _NOT_ACTIVE
+    return (regular or low in ACTS.past) and does and behind not in _NOT_ACTIVE
 
 
 def _act(forms: frozenset[str], behind: Sequence[Token]) -> Token | None:

@@ -79,7 +79,7 @@ def replaced(laid: Compared) -> int:
     for at in range(1, len(wanted) - 1):
         if wanted[at] not in lost or wanted[at - 1] in lost or wanted[at + 1] in lost:
             continue
-        if wanted[at].low.endswith(_VERBAL):
+        if _is_open(wanted[at]):
             continue
         own = set[str]().union(*keys[max(0, at - _NEAR) : at + _NEAR + 1])
         count += any(
@@ -90,6 +90,12 @@ def replaced(laid: Compared) -> int:
             for right in laid.at(at + 1)
         )
     return count + _begins_otherwise(laid) + _ends_otherwise(laid) + _attached_otherwise(laid)
+
+
+def _is_open(word: Token) -> bool:
+    """Whether a word is, by its form, a verb in the past or in progress, or one that tells little of what is done."""
+    past = word.low in ACTS.past or word.low in ACTS.participles
+    return past or word.low.endswith(_VERBAL) or not ACTS.light.isdisjoint(word.keys)
 
 
 def _begins_otherwise(laid: Compared) -> bool:

@@ -183,10 +183,10 @@ def _verbs(text: str, words: Sequence[Token]) -> Iterator[_Verb]:
         participle = token.low.endswith(("ed", "en", "t")) or token.low in ACTS.participles
         passive = participle and any(word.low in _BE for word in words[max(0, at - 2) : at])
         then = words[at + 1].low if at + 1 < len(words) else ""
-        if participle and not passive and (then in LISTS.relations or token.low in _NAMING):
-            continue  # "a chart sorted by name" and "the team moved to Oslo" look alike
-        before = [word for word in _side(text, words, at, -1) if word.content]
         after = list(_side(text, words, at, 1))
+        if participle and not passive and (not after or then in LISTS.relations or token.low in _NAMING):
+            continue  # "a chart sorted by name" and "the team moved to Oslo" look alike, as "all rooms included" does
+        before = [word for word in _side(text, words, at, -1) if word.content]
         agent = next((index for index, word in enumerate(after) if word.low == "by"), None)
         behind = after if agent is None or not passive else after[agent + 1 :]
         behind = list(takewhile(lambda word: word.low not in LISTS.relations, behind))

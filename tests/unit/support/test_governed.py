@@ -58,3 +58,8 @@ def test_what_rules_the_act_is_no_part_of_it(sentence: str) -> None:
 )
 def test_what_rules_something_else_or_is_said_keeps_nothing_back(claim: str, sentence: str) -> None:
     assert stance(claim, sentence) is Stance.STATES
+
+
+def test_what_will_be_needed_is_not_said_to_have_been() -> None:
+    (held,) = stances("Ropes and chains need a splice.", SourceText("Ropes and chains will need a splice."))
+    assert held.why == "intended"

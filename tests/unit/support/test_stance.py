@@ -78,6 +78,22 @@ def test_a_source_states_what_it_says_in_one_place(claim: str) -> None:
             "",
         ),
         ("Tickets are slips rather than coins.", "Tickets are slips. We do not use coins for tickets.", ""),
+        (  # "move" stands in another sentence
+            "The archive of the harbour moves to York in spring.",
+            "The archive of the harbour migrates to York in spring. No boat may move in a storm.",
+            "",
+        ),
+        # A verb that tells little, and one that is done to what stands before it.
+        (
+            "Every boat of the guild gets a berth at the quay.",
+            "Every boat of the guild is given a berth at the quay.",
+            "",
+        ),
+        (
+            "Boats in the harbour, barges included, should use the quay for repairs.",
+            "All boats in the harbour (including barges) should use the quay for repairs.",
+            "",
+        ),
         (
             "After a good start the recorder copies the tape into a box.",
             "When the recording has a good start, the recorder copies it into a box, the whole tape.",
