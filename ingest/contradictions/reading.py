@@ -16,6 +16,7 @@ from vouchgate.ingest.contradictions.lists import LISTS, root_of
 from vouchgate.ingest.contradictions.sentence import LABELS, Reading, Sentence, Word, is_identifier
 from vouchgate.ingest.language.sentences import sentences
 from vouchgate.ingest.language.words import COMPOUND, COUNTED, TOKEN
+from vouchgate.ingest.language.written import written_out
 
 _ENDERS = frozenset(".!?")
 _RANGE = re.compile(r"(\d{1,3}(?:\.\d+)?)-(\d{1,5}(?:\.\d+)?)$")
@@ -203,6 +204,7 @@ def _faults(parts: list[tuple[int, int, str]], lows: Sequence[str]) -> list[tupl
 def read(text: str, interest: Interest | None = None, *, message: bool = True) -> Reading:
     """A text as sentences; with an interest, those that meet it. `message` says that it may be what was written of a
     change, and tell how things were before that. Linear; never raises."""
+    text = written_out(text)
     found = list(islice(TOKEN.finditer(text), MAX_WORDS))
     lows = [match.group().lower().replace("’", "'") for match in found]
     parts = _parted(text, found, lows)

@@ -70,11 +70,32 @@ _SPEAKS = re.compile(
 )
 _TAKEN_BACK = re.compile(
     r"[(\s*_]*(?:(?:(?:but|however|actually|in fact),? )?(?:that|this|it|which)(?: (?:statement|claim|part|sentence))? "
-    r"(?:(?:is|was|turned out(?: to be)?)(?: \w+){0,2} (?:wrong|false|untrue|incorrect|outdated|obsolete|nonsense"
+    r"(?:(?:is|was|has been|turned out(?: to be)?)(?: \w+){0,2}"
+    r" (?:wrong|false|untrue|incorrect|outdated|obsolete|nonsense|abandoned|rejected|dropped|reverted|undone|given up"
+    r"|discarded|scrapped|rolled back"
     r"|(?:a|an)(?: \w+)? (?:myth|misconception|mistake|error|rumou?r|lie))"
     r"|(?:is|was)(?:n['’]t| not| never| no longer)(?: \w+)? (?:true|so|right|correct|the case|accurate|valid|in force))"
     r"|(?:not|no longer) (?:any ?more|true|so|the case)|or (?:is|does|do|did|was) (?:it|they|he|she|this|that))"
     r"(?![-\w]| to\b)",
+    re.IGNORECASE,
+)
+# Within the sentence that it takes back, behind what it says.
+_TAKEN_BACK_BEHIND = re.compile(
+    rf"(?:;|[\"”]|\s[-–—]|,(?= (?:not|no) ))\s{_TAKEN_BACK.pattern}", re.IGNORECASE
+)
+# What a sentence is about, and does not say: "That the office is open is not the case", "Using tar was rejected".
+_SPOKEN_OF = re.compile(
+    r"\W{0,4}(?:that (?:the|a|an|we|it|they|all|every|our|this|some)\b|[a-z]+ing\b)[^.;:!?\n]{4,300}?"
+    r" (?:is|was|are|were|has been) (?:(?:simply|just|clearly|also|then|now|a|an|the|\w+ly) ){0,3}"
+    r"(?:not (?:the case|true|so|allowed|planned|intended|supported|possible)|wrong|false|untrue"
+    r"|(?:common |frequent )?(?:mistake|myth|misconception|error|rumou?r)|rejected|discarded|dismissed|abandoned"
+    r"|ruled out|turned down|forbidden|prohibited|out of scope)\b",
+    re.IGNORECASE,
+)
+# With which a sentence begins that holds in another design, or in none.
+_OF_ANOTHER = re.compile(
+    r"\W{0,4}(?:in|with|under) (?:the|our|an?|its) (?:very )?"
+    r"(?:old|older|previous|former|earlier|original|legacy|prior) \w+\b",
     re.IGNORECASE,
 )
 _TAG = re.compile(r"[(\[]([\w' -]{3,30})[)\]][.!]?\s*$")
@@ -226,6 +247,12 @@ def _of_sentences(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[Frame
         if tag is not None and framing is not None:
             alone = before is not None and not sentence[: tag.start()].strip(" *_")
             yield Frame(*(before if alone and before is not None else (start, end)), framing)
+        if (behind := _TAKEN_BACK_BEHIND.search(sentence)) is not None:
+            yield Frame(start, start + behind.start(), Framing("", _NONE))
+        if (spoken := _SPOKEN_OF.match(sentence)) is not None:
+            yield Frame(start, start + spoken.end(), Framing(spoken.group(), _NONE))
+        if (other := _OF_ANOTHER.match(sentence)) is not None:
+            yield Frame(start + other.end(), end, Framing(other.group(), _PAST))
         if ":" in sentence and (told := _SPEAKS.search(sentence)):
             yield Frame(start + told.end(), end, Framing(sentence[: told.end()], _NONE))
         before = (start, end)

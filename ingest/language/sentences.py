@@ -14,6 +14,9 @@ LONGEST = 500  # characters; what goes on longer without an end is cut at a spac
 _END = re.compile(
     r"[.!?。！？\n](?:(?<=[.!?])(?<![.!?].)[.!?]*[\"'”’)\]*_`]{0,4}(?=\s)|(?<=[。！？])|(?<=\n)[ \t]*)"
 )
+# A line goes on in the next one that begins small, where neither names what has a value.
+_SMALL = re.compile(r"[a-zß-ÿ][\w'’-]*(?:\s|[,.;)])(?!\s*[:=])")
+_KEYED = re.compile(r"\s*[\w.-]+\s*[:=]\s")
 _LAST_WORD = re.compile(r"[^\s(\[\"“]+\Z")
 _FIRST_WORD = re.compile(r"[A-Za-z]*")
 # What a heading or an item begins with, and no sentence is: "4. Text", "ii. Text", "Part 1. Text".
@@ -75,8 +78,9 @@ def without_questions(text: str) -> str:
 
 def _line_ends(text: str, line: int, end: int, after: int) -> bool:
     """Whether the line from `line` to `end` ends what it says; the next one begins at `after`."""
+    goes_on = _SMALL.match(text, after) is not None and _KEYED.match(text, line) is None
     return (
-        end - line not in _WRAPPED
+        (end - line not in _WRAPPED and not goes_on)
         or text[after : after + 1] in ("\n", "\r", "")
         or text[end - 1] in ":|"
         or _LINE_START.match(text, end + 1) is not None

@@ -1,7 +1,7 @@
 """A file of settings, read line by line: which keys a setting stands under.
 
 "timeout: 30" below "database:" is `database.timeout`; "[tool.mypy]" is above "strict = true". Keys are told by
-indentation, as YAML and printed JSON have it, and by the sections of TOML and INI; what is no setting is a line alone.
+indentation, as YAML and printed JSON have it, and by the sections of TOML and INI; any other line stands alone.
 Nothing is interpreted: no aliases, no merges, no types.
 """
 

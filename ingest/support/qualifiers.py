@@ -13,6 +13,7 @@ from itertools import chain, pairwise
 from types import MappingProxyType
 
 from vouchgate.ingest.contradictions.lists import LISTS as RULES
+from vouchgate.ingest.support.clauses.acts import ACTS, is_verb
 from vouchgate.ingest.support.clauses.turned import turned
 from vouchgate.ingest.support.source_text import SourceText
 from vouchgate.ingest.support.tokens import LISTS, MAY, Token, denies_all_else, is_denial, parts_of
@@ -22,10 +23,16 @@ _FRAME = 8  # words of a statement among which a clause may begin that it says s
 _MOST = 6  # sentences that may deny what another one says, of which so many are looked at
 _REACH = 3  # words that say something after a negation or another word that qualifies
 _MARK = frozenset(",.;:!?()[]|\n")
+_END = frozenset(".;!?|\n")
 _QUOTES = frozenset("\"'`“”‘’")
 _TURNING = LISTS.joints - LISTS.joining  # with which something else is said
 _DECIDES = frozenset({"chose", "decide", "decided", "vote", "voted"})  # for one thing and "against" another
 _PREFERRED = {"instead": "of", "rather": "than"}
+_BUT = frozenset({"but", "except", "excluding", "save"})
+_EVERYTHING = frozenset({"all", "anybody", "anyone", "anything", "everybody", "everyone", "everything"})
+# Of what is behind "that", these say that somebody thought of it.
+_NOTIONS = frozenset({"alternative", "assumption", "hypothesis", "idea", "notion", "option", "suggestion"})
+_THAT = 3  # words behind one of these
 _USED_TO = "used to"  # the one of `former` that is two words
 
 
@@ -208,7 +215,13 @@ def _reached(text: str, words: Sequence[Token], cues: frozenset[str]) -> frozens
             continue
         if token.shown == MAY:
             continue
-        if token.low in cues or (_USED_TO in cues and _used_to(words, at)):
+        if (
+            token.low in _NOTIONS
+            and LISTS.reported is cues
+            and any(word.low == "that" for word in words[at + 1 : at + 1 + _THAT])
+        ):
+            found.update(_after(text, words, at))
+        if token.low in cues or (_USED_TO in cues and _used_to(text, words, at)):
             found.update(
                 _before(text, words, at) if token.low in LISTS.backwards else _after(text, words, at)
             )
@@ -229,16 +242,30 @@ def _passed_over(text: str, words: Sequence[Token]) -> frozenset[int]:
     return frozenset(found)
 
 
-def _used_to(words: Sequence[Token], at: int) -> bool:
-    """Whether this is the "used" of what was so once: "it used to run", not the job that is "used to run" others."""
+def _used_to(text: str, words: Sequence[Token], at: int) -> bool:
+    """Whether this is the "used" of what was so once: "it used to run", "the job used to run", with no other verb, and
+    not the job that is "used to run" others."""
     near = words[max(0, at - 1) : at + 2]
-    return len(near) == 3 and near[1].low == "used" and near[2].low == "to" and near[0].low in LISTS.once
+    if len(near) < 3 or near[1].low != "used" or near[2].low != "to" or near[0].low in ACTS.auxiliary:
+        return False
+    if near[0].low in LISTS.once:
+        return True
+    first = next((i + 1 for i in range(at - 1, -1, -1) if _parted(text, words, i)), 0)
+    last = next((i for i in range(at, len(words)) if _parted(text, words, i)), len(words))
+    return not any(is_verb(words, other) for other in range(first, last) if other not in (at, at + 2))
+
+
+def _parted(text: str, words: Sequence[Token], at: int) -> bool:
+    """Whether a sentence ends behind a word."""
+    return at + 1 == len(words) or not _END.isdisjoint(text[words[at].end : words[at + 1].start])
 
 
 def _denied(text: str, words: Sequence[Token]) -> frozenset[int]:
     """Which words stand in the reach of a negation: the next few that say something, up to a mark."""
     found: set[int] = set()
     for at, token in enumerate(words):
+        if at and token.low in _BUT and words[at - 1].low in _EVERYTHING:
+            found.update(_after(text, words, at))  # "everything but mail"
         if not is_denial(token) or denies_all_else(words, at) or _is_quoted(text, token):
             continue
         if at and token.low in LISTS.verdicts and words[at - 1].low in LISTS.articles:
@@ -247,6 +274,8 @@ def _denied(text: str, words: Sequence[Token]) -> frozenset[int]:
         last = at + 1 == len(words) or not _MARK.isdisjoint(text[token.end : words[at + 1].start])
         if last:  # "…, which is wrong": nothing follows, so it denies what stands before it
             found.update(_before(text, words, at))
+            if token.low.endswith("n't") or (at and words[at - 1].low in ACTS.auxiliary):
+                found.update(_after(text, words, at, _END))  # "we do not, as of May, use it"
     return frozenset(found)
 
 
@@ -255,11 +284,11 @@ def _is_quoted(text: str, token: Token) -> bool:
     return text[token.start - 1 : token.start] in _QUOTES and text[token.end : token.end + 1] in _QUOTES
 
 
-def _after(text: str, words: Sequence[Token], at: int) -> Iterator[int]:
+def _after(text: str, words: Sequence[Token], at: int, marks: frozenset[str] = _MARK) -> Iterator[int]:
     """The next few words behind `at` that say something, up to a mark."""
     reach = 0
     for index in range(at + 1, len(words)):
-        if reach == _REACH or not _MARK.isdisjoint(text[words[index - 1].end : words[index].start]):
+        if reach == _REACH or not marks.isdisjoint(text[words[index - 1].end : words[index].start]):
             return
         if words[index].low in _TURNING:
             return

@@ -18,6 +18,7 @@ from vouchgate.ingest.claims.statements import Statement, statements
 from vouchgate.ingest.data import read_data
 from vouchgate.ingest.language.sentences import sentences
 from vouchgate.ingest.language.terms import Kind, Word, term_key, words_of
+from vouchgate.ingest.language.written import written_out
 from vouchgate.ingest.support.clauses.acts import ACTS
 
 # The word before or after a place, and what may stand between it and the citation.
@@ -117,7 +118,8 @@ class Said:
 def said_by(claim: str) -> Said:
     """What a claim says of all that it cites. Linear; never raises."""
     cited = detect_citations(claim)
-    text = _without_citing(claim, cited)
+    as_sent = _without_citing(claim, cited)
+    text = written_out(as_sent)
     stated = [c.end for c in cited if c.end is not None and _PREDICATE.match(claim, c.end)]
     places = [citation.start for citation in cited if citation.start is not None]
     pointing = []
@@ -134,7 +136,7 @@ def said_by(claim: str) -> Said:
             pointing.append((start, end))
     told = statements(claim, text)
     turned = any(_CONTRARY.search(claim[max(0, start - _REACH) : start]) for start in places)
-    return Said(text, told, tuple(pointing), turned or _is_disguised(text), tuple(_pictures(text)))
+    return Said(text, told, tuple(pointing), turned or _is_disguised(as_sent), tuple(_pictures(as_sent)))
 
 
 def _has_predicate(part: str, words: Sequence[Word]) -> bool:

@@ -15,6 +15,7 @@ from vouchgate.ingest.language.frames import frames
 from vouchgate.ingest.language.sentences import sentences, unwrapped, without_questions
 from vouchgate.ingest.language.settings import Setting, settings_of, without_commented_out
 from vouchgate.ingest.language.terms import Kind, term_key, words_of
+from vouchgate.ingest.language.written import written_out
 from vouchgate.ingest.support.times import durations, names_a_unit, written_as
 from vouchgate.ingest.support.tokens import (
     LISTS,
@@ -52,7 +53,7 @@ class SourceText:
     """
 
     def __init__(self, text: str, title: str = "", given: str = "", *, settings: bool = False) -> None:
-        whole = text
+        whole = text = written_out(text)
         title = title if _TOPIC_ASKED.match(title) else without_questions(title)
         text = without_questions(without_unsaid(without_commented_out(text) if settings else text))
         self.is_whole = text == whole  # whether nothing of it is left out

@@ -147,14 +147,14 @@ def _is_done(words: Sequence[Token], at: int) -> bool:
 
 def _act(forms: frozenset[str], behind: Sequence[Token]) -> Token | None:
     """What such a word rules, of the words behind it: "plans to sell", "stopped selling"."""
-    first = next(iter(behind), None)
+    from_ = bool(behind) and behind[0].low == "from"  # "is prevented from selling"
     to = next((at for at, token in enumerate(behind[:_ASKED]) if token.low == "to"), None)
     if forms.isdisjoint(_AS_IT_STANDS) and "infinitives" in forms and to is not None:
         behind = behind[to:]  # "asks the mill to sell"
     fits = (
         not forms.isdisjoint(_AS_IT_STANDS)
         or ("infinitives" in forms and to is not None)
-        or ("participles" in forms and first is not None and first.low.endswith("ing"))
+        or ("participles" in forms and any(word.low.endswith("ing") for word in behind[: 1 + from_]))
     )
     acts = (
         token

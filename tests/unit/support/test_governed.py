@@ -32,6 +32,15 @@ def stance(claim: str, sentence: str) -> Stance:
         "The bakery considers baking rye bread at night.",
         "The bakery rarely bakes rye bread at night.",
         "Reportedly the bakery bakes rye bread at night.",
+        "The bakery forgot to bake rye bread at night.",
+        "The bakery was meant to bake rye bread at night.",
+        "The bakery is too small to bake rye bread at night.",
+        "The bakery would bake rye bread at night if it could.",
+        "The bakery was prevented from baking rye bread at night.",
+        "Suppose the bakery bakes rye bread at night.",
+        "The bakery used to bake rye bread at night.",
+        "We rejected the idea that the bakery bakes rye bread at night.",
+        "One option is that the bakery bakes rye bread at night.",
         "Ada doubts that the bakery bakes rye bread at night.",
         "We propose that the bakery bakes rye bread at night.",
         "Unless it is full, the bakery bakes rye bread at night.",
@@ -54,6 +63,11 @@ def test_what_rules_the_act_is_no_part_of_it(sentence: str) -> None:
         ("New bakers do not carry keys.", "New bakers: you will not carry keys."),
         ("We bake rye bread at night.", "We will bake rye bread at night."),
         ("The town plans a bakery.", "The town plans a bakery."),
+        ("The oven used to bake rye bread is old.", "The oven used to bake rye bread is old."),
+        (
+            "The oven used to bake bread is made of rye straw.",
+            "The oven used to bake bread is made of rye straw.",
+        ),
     ],
 )
 def test_what_rules_something_else_or_is_said_keeps_nothing_back(claim: str, sentence: str) -> None:

@@ -172,6 +172,33 @@ def test_what_a_source_denies_it_does_not_state(turned: str) -> None:
     assert one(f"The {said[4:]}.", turned.format(said)).stance is not STATES
 
 
+@pytest.mark.parametrize(
+    "denied",
+    [
+        "do _not_ keep",
+        "do __not__ keep",
+        "_never_ keep",
+        "do **_not_** keep",
+        "don&#39;t keep",
+        "don´t keep",
+        "don`t keep",
+        "donʼt keep",
+        "do&nbsp;not keep",
+        "do n\u00adot keep",
+        "do [not](why.md) keep",
+        "do (not) keep",
+        "do not\nkeep",
+        "don't, as of May, keep",
+        "do not, it turned out, keep",
+        "keep everything but",
+        "keep anything except",
+    ],
+)
+def test_a_denial_is_one_however_it_is_written(denied: str) -> None:
+    source = f"Guests pay at the gate. We {denied} mail of guests in the old barn. The barn has two doors."
+    assert one("We keep mail of guests in the old barn.", source).stance is not STATES
+
+
 def test_what_contradicts_a_statement_refutes_that_one() -> None:
     claim = "Backups are encrypted. A lease lasts three hours."
     backups, lease = stances(claim, SourceText(TEXT), contradictions(claim, TEXT))
