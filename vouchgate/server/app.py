@@ -72,7 +72,7 @@ async def _retain(service: Service) -> float:
     await run_in_threadpool(service.erasing.again_if_waiting, now)
     await run_in_threadpool(service.erasing.retain, now)
     await run_in_threadpool(service.erasing.scrub_if_due, now)
-    await run_in_threadpool(leases.end_impossible, service.store, now)
+    await run_in_threadpool(leases.end_impossible, service.store, service.policy, now)
     return RETENTION_SECONDS
 
 
