@@ -14,12 +14,15 @@ from vouchgate.storage.queue import rechecks
 from vouchgate.storage.store import Store
 
 _LONGEST_LEASE = timedelta(hours=1)  # the longest is of ten minutes
+_SOON = timedelta(
+    minutes=1
+)  # the tree's next batch, leased or not, and what was never tried, is never further away
 # What is not leased waits for so long at most: for the next try, or a receiver that asked for a day. Sources are read
 # again as the policy says (`rechecks.bring_back`).
 _LONGEST_WAIT = {
     "delivery": timedelta(days=2),
     "document": timedelta(hours=1),
-    "tree": timedelta(hours=1),
+    "tree": _SOON,
     "webhook": timedelta(days=2),
 }
 _DUE_AT_ONCE = ("delivery", "webhook")
@@ -33,7 +36,7 @@ def end_impossible(store: Store, policy: Policy, now: datetime) -> int:
     lock, and writes only when there are some. Raises StorageError."""
     leased = [each for each in SQLModel.metadata.tables.values() if {"lease", "due_at"} <= set(each.c.keys())]
     late = [(each.c.due_at, _is_too_late(each, now)) for each in leased]
-    late.append((_WITNESSES, _WITNESSES > now + _LONGEST_LEASE))
+    late.append((_WITNESSES, _WITNESSES > now + _SOON))
     with store.read() as connection:
         found = [
             (due, is_late)
@@ -54,15 +57,10 @@ def end_impossible(store: Store, policy: Policy, now: datetime) -> int:
 def _is_too_late(table: Table, now: datetime) -> ColumnElement[bool]:
     if table.name == "mail":
         return table.c.due_at > now + _OF_MAIL
-    late = and_(_now_or_leased(table), table.c.due_at > now + _LONGEST_LEASE)
+    late = and_(table.c.lease.is_not(None), table.c.due_at > now + _LONGEST_LEASE)
     if (wait := _LONGEST_WAIT.get(table.name)) is not None:
         late = or_(late, table.c.due_at > now + wait)
+    if table.name in _DUE_AT_ONCE:
+        never_tried = and_(table.c.lease.is_(None), table.c.attempts == 0, table.c.last_error.is_(None))
+        late = or_(late, and_(never_tried, table.c.due_at > now + _SOON))
     return and_(table.c.state == "waiting", late) if "state" in table.c else late
-
-
-def _now_or_leased(table: Table) -> ColumnElement[bool]:
-    """Whether it is leased, or was never tried and was due at once."""
-    leased = table.c.lease.is_not(None)
-    if table.name not in _DUE_AT_ONCE:
-        return leased
-    return or_(leased, and_(table.c.attempts == 0, table.c.last_error.is_(None)))
