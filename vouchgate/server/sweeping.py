@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 
 from starlette.concurrency import run_in_threadpool
 
+from vouchgate.ingest.scoring.priority import span_left
 from vouchgate.review.ending.expiry import expire
 from vouchgate.service import Service
 from vouchgate.storage.queue import leases
@@ -74,7 +75,8 @@ class Sweeper:
         if ahead > _AHEAD:
             if self._doubted_since is None:
                 self._doubted_since = self._timer()
-                log.warning("the clock went ahead by %s: nothing is expired or erased for an hour", ahead)
+                told = "the clock went ahead by %s: nothing is expired or erased for an hour"
+                log.warning(told, span_left(ahead))
             if self._timer() - self._doubted_since < DOUBT_SECONDS:
                 return None
         self._zero, self._doubted_since = zero, None
