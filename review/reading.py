@@ -143,18 +143,23 @@ class QueueReader:
             if item.status in pending.BY_REVIEWERS
         ]
         owners = own_owners(principal, Act.READ_REVIEWS)
-        done: list[Done] = []
         with self._store.browse() as connection:
+            ruled: list[Done] = []
             for owner_id in owners:
                 for item_id, at in votes.on_waiting(connection, owner_id, principal.id, since):
                     item = pending.get(connection, item_id, owners=owners)
                     found += [] if item is None else [(at, item)]
-                done += rulings.done_by(connection, owner_id, principal.id, since) if found else []
-        number = {one.subject_id: one.seq for one in done if one.action in rulings.WHATS}
-        found.sort(key=lambda one: (number.get(one[1].id, 0), one[0]), reverse=True)
-        items = tuple(item for at, item in found if _millisecond(at) == _millisecond(found[0][0]))
-        last = max((number.get(item.id, 0) for item in items), default=0)
-        return LastAct(items, _done_since(done, last))
+                ruled += rulings.ruled_by(connection, owner_id, principal.id, since)
+            number = {one.subject_id: one.seq for one in ruled}
+            found.sort(key=lambda one: (number.get(one[1].id, 0), one[0]), reverse=True)
+            items = tuple(item for at, item in found if _millisecond(at) == _millisecond(found[0][0]))
+            last = max((number.get(item.id, 0) for item in items), default=0)
+            later = [
+                one
+                for owner_id in owners
+                for one in (rulings.done_after(connection, owner_id, principal.id, last) if last else ())
+            ]
+        return LastAct(items, _done_since(ruled, later))
 
     def deciders(self, principal: Principal) -> list[str]:
         """Ids of those who decided something of the reviewer's own queue lately."""
@@ -304,11 +309,11 @@ def _tell_lost(written: Future[None]) -> None:
         log.warning("when a claim was opened could not be kept: %s", error)
 
 
-def _done_since(done: Sequence[Done], last: int) -> Done | None:
-    """The last that was done after entry number `last` and neither is a ruling nor came of one, or of its undoing."""
-    of_rulings = {one.at for one in done if one.action in (*rulings.WHATS, *_TAKEN_BACK)}
-    later = [one for one in done if one.seq > last and one.action in BY_HAND and one.at not in of_rulings]
-    return later[-1] if later else None
+def _done_since(ruled: Sequence[Done], later: Sequence[Done]) -> Done | None:
+    """The last of what was done `later` that neither is a ruling nor came of one, or of its undoing."""
+    of_rulings = {one.at for one in (*ruled, *(one for one in later if one.action in _TAKEN_BACK))}
+    by_hand = [one for one in later if one.action in BY_HAND and one.at not in of_rulings]
+    return by_hand[-1] if by_hand else None
 
 
 def _millisecond(at: datetime) -> int:

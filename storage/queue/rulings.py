@@ -96,25 +96,14 @@ _RULINGS: Select[Any] = (
     .where(text(f"log_entry.{RULED}"))
     .order_by(LOG.c.owner_id, LOG.c.at, LOG.c.seq)
 )
-_FIRST_DONE = (
-    select(func.min(LOG.c.seq))
-    .where(
-        LOG.c.owner_id == bindparam("of_owner"),
-        LOG.c.at >= bindparam("from_at"),
-        LOG.c.actor == bindparam("of_by"),
-    )
-    .where(text(f"log_entry.{RULED}"))
-)
-_DONE = (
+_DONE_BY = (
     select(LOG.c.seq, LOG.c.at, LOG.c.action, LOG.c.subject_id)
-    .where(
-        LOG.c.owner_id == bindparam("of_owner"),
-        LOG.c.seq >= bindparam("first"),
-        LOG.c.actor == bindparam("of_by"),
-    )
+    .where(LOG.c.owner_id == bindparam("of_owner"), LOG.c.actor == bindparam("of_by"))
     .order_by(LOG.c.seq)
 )
-WHATS = {
+_RULED_BY = _DONE_BY.where(LOG.c.at >= bindparam("from_at")).where(text(f"log_entry.{RULED}"))
+_DONE_AFTER = _DONE_BY.where(LOG.c.seq > bindparam("after"))
+_WHATS = {
     Action.REVIEW_APPROVED: "approved",
     Action.REVIEW_REJECTED: "rejected",
     Action.REVIEW_LET_GO: "let_go",
@@ -204,14 +193,16 @@ def note_opened(connection: Connection, owner_id: str, item_id: str, viewer: str
     connection.execute(_NOTE_OPENED, {"owner": owner_id, "item": item_id, "viewer": viewer, "at": at})
 
 
-def done_by(connection: Connection, owner_id: str, by: str, since: datetime) -> list[Done]:
-    """What a principal did from its first ruling `since` then on, in order; nothing when there was none."""
-    asked = {"of_owner": owner_id, "of_by": by}
-    first = connection.scalar(_FIRST_DONE, asked | {"from_at": since})
-    if first is None:
-        return []
-    rows = connection.execute(_DONE, asked | {"first": first}).mappings()
-    return [Done.model_validate(dict(row)) for row in rows]
+def ruled_by(connection: Connection, owner_id: str, by: str, since: datetime) -> list[Done]:
+    """The rulings and votes of a principal since then, in order."""
+    rows = connection.execute(_RULED_BY, {"of_owner": owner_id, "of_by": by, "from_at": since})
+    return [Done.model_validate(dict(row)) for row in rows.mappings()]
+
+
+def done_after(connection: Connection, owner_id: str, by: str, seq: int) -> list[Done]:
+    """What a principal did after that entry of the log, in order."""
+    rows = connection.execute(_DONE_AFTER, {"of_owner": owner_id, "of_by": by, "after": seq})
+    return [Done.model_validate(dict(row)) for row in rows.mappings()]
 
 
 def walk(connection: Connection, wanted: RulingFilter) -> Iterator[tuple[Ruling, ...]]:
@@ -239,7 +230,7 @@ def walk(connection: Connection, wanted: RulingFilter) -> Iterator[tuple[Ruling,
 
 def _ruling(row: Row[Any], together: int) -> Ruling:
     found = dict(row._mapping)
-    what, stands = WHATS[Action(found.pop("action"))], found.pop("stands")
+    what, stands = _WHATS[Action(found.pop("action"))], found.pop("stands")
     opened_at, edited = found.pop("opened_at"), found.pop("edited")
     vote = what in ("voted", "objected")
     if vote or not stands:
