@@ -34,7 +34,8 @@ def moment(at: datetime, now: datetime) -> Moment:
         if at < now
         else f"in {span_left(away)}"
     )
-    return Moment(at.isoformat(timespec="seconds"), f"{at:%Y-%m-%d %H:%M} {_zone(at)}", words)
+    date = at.replace(tzinfo=None).isoformat(" ", "minutes")  # of the year 1, %Y has one digit
+    return Moment(at.isoformat(timespec="seconds"), f"{date} {_zone(at)}", words)
 
 
 def moment_or_none(at: datetime | None, now: datetime) -> Moment | None:
