@@ -287,8 +287,9 @@ def too_late(connection: Connection, policy: Policy, now: datetime) -> list[dict
 
 def bring_back(connection: Connection, found: Sequence[dict[str, Any]], now: datetime) -> int:
     """Has what `too_late` found come due now; how many. In a write transaction of its own, as `lease`."""
-    if found:
-        connection.execute(_BRING_BACK, [each | {"now": now} for each in found])
+    if found:  # in one order in every process: two that wait for each other's rows would never get them
+        rows = sorted(found, key=lambda each: (each["of_owner"], each["of_item"]))
+        connection.execute(_BRING_BACK, [each | {"now": now} for each in rows])
     return len(found)
 
 
