@@ -62,6 +62,15 @@ BY_HAND = {
     Action.PUBLISHER_CLEARED: "took back a word on a publisher",
     Action.STANDING_RULING_CONFIRMED: "made a standing ruling",
     Action.STANDING_RULING_ENDED: "took a standing ruling back",
+    Action.AUDIT_CLEARED: "cleared rows of an audit",
+    Action.AUDIT_KEPT: "kept rows of an audit",
+    Action.AUDIT_UNDONE: "took back an act on an audit",
+    Action.DOCUMENT_DELETED: "deleted a document",
+    Action.DELIVERY_RETRIED: "put a delivery back",
+    Action.DELIVERY_DROPPED: "gave a delivery up",
+    Action.MODE_SET: "set a mode",
+    Action.STOPPED: "set a stop",
+    Action.RESUMED: "ended a stop",
 }
 
 
