@@ -14,9 +14,8 @@ from vouchgate.storage.queue import rechecks
 from vouchgate.storage.store import Store
 
 _LONGEST_LEASE = timedelta(hours=1)  # the longest is of ten minutes
-_SOON = timedelta(
-    minutes=1
-)  # the tree's next batch, leased or not, and what was never tried, is never further away
+# The tree's next batch, leased or not, and what was never tried, is never further away than this.
+_SOON = timedelta(minutes=1)
 # What is not leased waits for so long at most: for the next try, or a receiver that asked for a day. Sources are read
 # again as the policy says (`rechecks.bring_back`).
 _LONGEST_WAIT = {
