@@ -31,8 +31,8 @@ _AHEAD = timedelta(hours=1)  # what a clock may go ahead by: nothing that is kep
 
 
 def _since_boot() -> float:
-    """Seconds that nobody sets, those of a sleeping machine too where the system counts them."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
+    """Seconds that nobody sets, those of a sleeping machine too."""
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 class Sweeper:
