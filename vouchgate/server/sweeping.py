@@ -27,7 +27,7 @@ RETENTION_SECONDS = (
 )
 SWEEP_SECONDS = 60.0  # how often items and memories past their time are expired
 DOUBT_SECONDS = 3_600.0  # for which a clock that went ahead ends nothing
-_AHEAD = timedelta(hours=1)  # what a clock may go ahead by: nothing that is kept is kept for hours
+_AHEAD = timedelta(hours=1)  # what a clock may go ahead by, as where it was an hour wrong and is set right
 
 
 def _since_boot() -> float:
