@@ -7,7 +7,7 @@ import time
 from collections import Counter, OrderedDict
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
@@ -21,6 +21,7 @@ _OWNERS = 1000  # whose counts are remembered: those looked at lately
 # so many one more or less tells nobody anything. How many wait in all is always as it is.
 _LONG = 1000
 _SECONDS = 5.0
+_AHEAD = timedelta(minutes=1)  # of one request before another: more is a clock that was put back
 
 
 class QueueCounts:
@@ -30,7 +31,7 @@ class QueueCounts:
     def __init__(self, long: int = _LONG) -> None:
         """`long`: of so many items the groups are counted each time."""
         self._long = long
-        self._known: OrderedDict[str, tuple[Facets, float]] = OrderedDict()
+        self._known: OrderedDict[str, tuple[Facets, float, datetime]] = OrderedDict()
         self._lock = threading.Lock()
 
     def counts_of(self, connection: Connection, owner_id: str, now: datetime) -> Facets:
@@ -38,9 +39,11 @@ class QueueCounts:
         `long` items wait as they were up to _SECONDS ago."""
         log_seq, waiting = owners.log_ends(connection, [owner_id]).get(owner_id, (0, 0))
         with self._lock:
-            known, counted_at = self._known.get(owner_id, (None, 0.0))
+            known, counted_at, as_of = self._known.get(owner_id, (None, 0.0, now))
         if known is not None and (known.back_at is not None and known.back_at <= now):
             known = None  # a snooze is over, of which no log tells
+        if now < as_of - _AHEAD:
+            known = None  # the clock was ahead: snoozes were over then that are not
         if known is not None and known.seq == log_seq:
             return known
         many = known is not None and min(known.waiting, waiting) > self._long
@@ -48,7 +51,7 @@ class QueueCounts:
             return replace(known, waiting=max(0, waiting - known.away), seq=log_seq)
         facets = overview.facets(connection, owner_id, waiting, log_seq, now)
         with self._lock:
-            self._known[owner_id] = facets, time.monotonic()
+            self._known[owner_id] = facets, time.monotonic(), now
             self._known.move_to_end(owner_id)
             if len(self._known) > _OWNERS:
                 self._known.popitem(last=False)

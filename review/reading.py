@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -12,6 +13,7 @@ from sqlalchemy import Connection
 
 from vouchgate.ingest.claims.decision import RejectedBefore, ValidationResult
 from vouchgate.ingest.claims.likeness import SimilarMemory
+from vouchgate.ingest.claims.log import Action
 from vouchgate.ingest.claims.memory import Memory, MemoryStatus
 from vouchgate.ingest.claims.people import Principal, Role
 from vouchgate.ingest.claims.waiting import PendingMemory, ReviewStatus
@@ -35,10 +37,41 @@ from vouchgate.storage.queue.history import EVERYTHING, HistoryFilter
 from vouchgate.storage.queue.overview import Facets
 from vouchgate.storage.queue.pending import QueueFilter
 from vouchgate.storage.queue.rejections import rejection_of
+from vouchgate.storage.queue.rulings import Done
 from vouchgate.storage.queue.votes import Vote
 from vouchgate.storage.store import Store
 
 log = logging.getLogger(__name__)
+
+_TAKEN_BACK = (Action.REVIEW_UNDONE, Action.REVIEW_VOTE_WITHDRAWN)
+# What people do beside ruling on what waits, and in which words they are told that they did it last.
+BY_HAND = {
+    Action.REVIEW_SNOOZED: "snoozed a claim",
+    Action.REVIEW_SENT_BACK: "sent a claim back to its agent",
+    Action.REVIEW_RESUMED: "put a claim into the list again",
+    Action.REVIEW_ASSIGNED: "said who is to rule on a claim",
+    Action.MEMORY_RETRACTED: "retracted a memory",
+    Action.MEMORY_CONFIRMED: "confirmed a memory",
+    Action.MEMORY_ERASED: "erased a claim",
+    Action.MEMORY_ERASE_ASKED: "asked to erase a claim",
+    Action.SPOT_CHECK_RIGHT: "looked at a spot check",
+    Action.SPOT_CHECK_WRONG: "looked at a spot check",
+    Action.SPOT_CHECK_CANNOT_TELL: "looked at a spot check",
+    Action.PUBLISHER_TRUSTED: "trusted a publisher",
+    Action.PUBLISHER_BANNED: "banned a publisher",
+    Action.PUBLISHER_CLEARED: "took back a word on a publisher",
+    Action.STANDING_RULING_CONFIRMED: "made a standing ruling",
+    Action.STANDING_RULING_ENDED: "took a standing ruling back",
+    Action.AUDIT_CLEARED: "cleared rows of an audit",
+    Action.AUDIT_KEPT: "kept rows of an audit",
+    Action.AUDIT_UNDONE: "took back an act on an audit",
+    Action.DOCUMENT_DELETED: "deleted a document",
+    Action.DELIVERY_RETRIED: "put a delivery back",
+    Action.DELIVERY_DROPPED: "gave a delivery up",
+    Action.MODE_SET: "set a mode",
+    Action.STOPPED: "set a stop",
+    Action.RESUMED: "ended a stop",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +82,15 @@ class VoteCount:
     required: Required
     votes: tuple[Vote, ...]
     given: tuple[Vote, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LastAct:
+    """The items that somebody ruled or voted on last, and what they did after that which is no ruling, such as a
+    snooze: taking back what is before it would not take back what they did last."""
+
+    items: tuple[PendingMemory, ...]
+    since: Done | None = None
 
 
 class QueueReader:
@@ -97,10 +139,11 @@ class QueueReader:
                 connection, owners, wanted=own, after=after, limit=min(max(limit, 1), pending.MAX_PAGE)
             )
 
-    def last_act(self, principal: Principal, now: datetime) -> list[PendingMemory]:
-        """What this principal did last, a ruling or a vote on what waits, also where it cannot be taken back: every
-        item of one act, the last one first. An act on several gives each a time of its own within one thousandth of a
-        second (`server.rulings`). What is older than `undo_minutes` is no act any more."""
+    def last_act(self, principal: Principal, now: datetime) -> LastAct:
+        """What this principal, of one owner, did last, a ruling or a vote on what waits, also where it cannot be taken
+        back: every item of one act, the last one first. Of what was not done together the log knows what came last,
+        whatever the clock said. An act on several gives each a time of its own within one thousandth of a second
+        (`server.rulings`). What is older than `undo_minutes` is no act any more."""
         since = now - timedelta(minutes=self._policy.queue.undo_minutes)
         wanted = HistoryFilter(by=principal.id, since=since)
         found = [
@@ -110,12 +153,22 @@ class QueueReader:
         ]
         owners = own_owners(principal, Act.READ_REVIEWS)
         with self._store.browse() as connection:
+            ruled: list[Done] = []
             for owner_id in owners:
                 for item_id, at in votes.on_waiting(connection, owner_id, principal.id, since):
                     item = pending.get(connection, item_id, owners=owners)
                     found += [] if item is None else [(at, item)]
-        found.sort(key=lambda one: one[0], reverse=True)
-        return [item for at, item in found if _millisecond(at) == _millisecond(found[0][0])]
+                ruled += rulings.ruled_by(connection, owner_id, principal.id, since)
+            number = {one.subject_id: one.seq for one in ruled}
+            found.sort(key=lambda one: (number.get(one[1].id, 0), one[0]), reverse=True)
+            items = tuple(item for at, item in found if _millisecond(at) == _millisecond(found[0][0]))
+            last = max((number.get(item.id, 0) for item in items), default=0)
+            later = [
+                one
+                for owner_id in owners
+                for one in (rulings.done_after(connection, owner_id, principal.id, last) if last else ())
+            ]
+        return LastAct(items, _done_since(ruled, later))
 
     def deciders(self, principal: Principal) -> list[str]:
         """Ids of those who decided something of the reviewer's own queue lately."""
@@ -263,6 +316,13 @@ class QueueReader:
 def _tell_lost(written: Future[None]) -> None:
     if not written.cancelled() and (error := written.exception()) is not None:
         log.warning("when a claim was opened could not be kept: %s", error)
+
+
+def _done_since(ruled: Sequence[Done], later: Sequence[Done]) -> Done | None:
+    """The last of what was done `later` that neither is a ruling nor came of one, or of its undoing."""
+    of_rulings = {one.at for one in (*ruled, *(one for one in later if one.action in _TAKEN_BACK))}
+    by_hand = [one for one in later if one.action in BY_HAND and one.at not in of_rulings]
+    return by_hand[-1] if by_hand else None
 
 
 def _millisecond(at: datetime) -> int:

@@ -108,8 +108,7 @@ def settle_item(
     if item is None or item.status is not ReviewStatus.PENDING:
         rechecks.remove(connection, due.owner_id, due.item_id)
         return RecheckResult.GONE
-    if item.expires_at <= now:
-        acts.expire(connection, item, now)
+    if item.expires_at <= now:  # the sweep expires it, unless the clock went ahead
         return RecheckResult.GONE
     if again is None:
         return _try_later(connection, item, due, why="the check itself failed.", policy=policy, now=now)

@@ -66,6 +66,9 @@ _POSTGRESQL_SESSION = (
     # A plan for an array of keys does not depend on the keys; without this it is made anew for every call.
     "SET plan_cache_mode = force_generic_plan",
     f"SET lock_timeout = {LOCK_TIMEOUT_MS}",
+    # In another zone the first and the last hours that there are lie in a year that Python does not have: the rows that
+    # have them, such as a claim that holds until then, could be written and never read.
+    "SET timezone = 'UTC'",
     # What is answered is on disk, whatever the database's default is. Stricter settings are left alone.
     "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'",
 )

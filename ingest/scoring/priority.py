@@ -21,6 +21,7 @@ from vouchgate.ingest.rules import Rule
 # PostgreSQL refuses an entry of over 2,700 bytes.
 MOST_CITED = 400
 
+_MINUTE = timedelta(minutes=1)
 NEAR_EXPIRY = timedelta(days=3)  # from then on an item says that it is about to expire
 
 # What has a head start, in words.
@@ -67,7 +68,7 @@ def explain(item: PendingMemory, policy: HeadStart, now: datetime) -> Iterator[s
     """Why the item stands where it does, a phrase each, the weightiest first."""
     left = item.expires_at - now
     if left <= NEAR_EXPIRY:
-        yield f"expires in {span(left)}"
+        yield f"expires in {span_left(left)}"
     weight = head_start(item.rule, policy)
     if weight:
         both_wait = item.rule == Rule.CONFLICT and item.conflicting_memory_id is None
@@ -84,3 +85,9 @@ def span(time: timedelta) -> str:
             return f"{count} {unit}{'s' if count != 1 else ''}"
     minutes = seconds // 60
     return f"{minutes} minute{'s' if minutes != 1 else ''}"
+
+
+def span_left(time: timedelta) -> str:
+    """`span` of what is left: a minute that has begun counts whole, so that three days that were just set are not two,
+    and the last seconds not 0 minutes."""
+    return span(-(-time // _MINUTE) * _MINUTE)

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from vouchgate.ingest.claims.log import Action
 from vouchgate.ingest.claims.waiting import PendingMemory
 from vouchgate.ingest.rules import Rule
-from vouchgate.ingest.scoring.priority import NEAR_EXPIRY, span
+from vouchgate.ingest.scoring.priority import NEAR_EXPIRY, span, span_left
 from vouchgate.review.pages.reasons import kind_of
 from vouchgate.review.pages.wording.text import plain_line
 from vouchgate.storage.outgoing.webhooks import Webhook
@@ -121,7 +121,7 @@ def _first(figures: DigestFigures, *, linked: bool) -> Iterator[str]:
         yield "First in line"
     for item in figures.first:
         left = item.expires_at - figures.at
-        near = f", expires in {span(left)}" if left <= NEAR_EXPIRY else ""
+        near = f", expires in {span_left(left)}" if left <= NEAR_EXPIRY else ""
         yield ""
         yield f"  {kind_of(item.rule).label}, waits {span(figures.at - item.created_at)}{near}"
         claim = plain_line(item.content, MOST_CLAIM)

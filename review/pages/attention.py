@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from vouchgate.ingest.claims.waiting import PendingMemory, ReviewStatus
-from vouchgate.ingest.scoring.priority import span
+from vouchgate.ingest.scoring.priority import span_left
 from vouchgate.review.pages.wording.text import Pieces, pieces
 
 
@@ -26,7 +26,7 @@ def attention_notes(
     if waits and item.assigned_to is not None:
         found.append(f"Assigned to {who(item.assigned_to, 'you')}.")
     if waits and item.snoozed_until is not None and item.snoozed_until > now:
-        found.append(f"Snoozed: it is back in the list in {span(item.snoozed_until - now)}.")
+        found.append(f"Snoozed: it is back in the list in {span_left(item.snoozed_until - now)}.")
     if item.question is not None:
         answered = "It was answered." if item.sent_back_at is None else "It has not been answered yet."
         found.append(f"Its agent was asked: “{item.question}” {answered}")

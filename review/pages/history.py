@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from vouchgate.ingest.claims.memory import Memory
 from vouchgate.ingest.claims.waiting import PendingMemory, ReviewStatus
 from vouchgate.ingest.policy import Policy
-from vouchgate.ingest.scoring.priority import span
+from vouchgate.ingest.scoring.priority import span_left
 from vouchgate.review.acts import SERVICE
 from vouchgate.review.pages.wording.diff import word_diff
 from vouchgate.review.pages.wording.text import Piece, opening_pieces, pieces
@@ -105,5 +105,5 @@ def _row(
         edited=edited,
         note=pieces(item.note or ""),
         memory_id=item.memory_id,
-        undo=f"for {span(until - now)} more" if until is not None and until > now else "",
+        undo=f"for {span_left(until - now)} more" if until is not None and until > now else "",
     )

@@ -301,7 +301,9 @@ def _waited(item: PendingMemory, now: datetime) -> str:
         parts = ["just sent"]
     if waits:
         left = item.expires_at - now
-        parts.append(f"expires in {priority.span(left)}" if item.expires_at > now else "its time is over")
+        parts.append(
+            f"expires in {priority.span_left(left)}" if item.expires_at > now else "its time is over"
+        )
     if item.seen > 1:
         parts.append(f"sent {item.seen} times")
     return ", ".join(parts)
@@ -347,7 +349,9 @@ def _item_outcome(
         memory_id=item.memory_id,
         reason=() if item.note is None else pieces(item.note),
         when=moment_or_none(item.decided_at, now),
-        undo_words=f"can be taken back for {priority.span(undo_until - now)}" if undo and undo_until else "",
+        undo_words=f"can be taken back for {priority.span_left(undo_until - now)}"
+        if undo and undo_until
+        else "",
     )
 
 

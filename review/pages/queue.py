@@ -14,7 +14,7 @@ from vouchgate.ingest.dedup.alike import Alike, Likeness, Span, find_alike
 from vouchgate.ingest.language.value_words import ValueWords
 from vouchgate.ingest.policy import HeadStart
 from vouchgate.ingest.rules import Rule
-from vouchgate.ingest.scoring.priority import NEAR_EXPIRY, explain, span
+from vouchgate.ingest.scoring.priority import NEAR_EXPIRY, explain, span, span_left
 from vouchgate.review.pages.reasons import ReasonKind, kind_of, kind_of_item
 from vouchgate.review.pages.wording.diff import CHANGED
 from vouchgate.review.pages.wording.text import (
@@ -265,7 +265,7 @@ def _row(
         cited=item.cited,
         cited_shown=plain_line(_without_kind(item.cited), 80) if item.cited else "",
         waited=_waited(now - item.created_at),
-        expiring=f"expires in {span(left)}" if left <= NEAR_EXPIRY else "",
+        expiring=f"expires in {span_left(left)}" if left <= NEAR_EXPIRY else "",
         priority="; ".join(explain(item, head_start, now)),
         seen=item.seen,
         rejected_before=item.rejected_before is not None,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Annotated
 
 from pydantic import Field, TypeAdapter
@@ -30,8 +30,12 @@ MOST_KEPT = 5_000  # readings; with their texts a gigabyte at the very most, wha
 TABLE: Table = SourceRow.metadata.tables["source"]
 _READING: TypeAdapter[Found | Missing] = TypeAdapter(Annotated[Found | Missing, Field(discriminator="kind")])
 
+# What was read later than so long from now has the time of a clock that was ahead, and would be good until then.
+_AHEAD = timedelta(minutes=5)
 _GET = select(TABLE.c.reading, TABLE.c.text).where(
-    TABLE.c.key == bindparam("wanted"), TABLE.c.expires_at > bindparam("now")
+    TABLE.c.key == bindparam("wanted"),
+    TABLE.c.expires_at > bindparam("now"),
+    TABLE.c.checked_at <= bindparam("latest"),
 )
 # Of two readings the later one stays, whichever is written last.
 _KEEP = text(
@@ -39,8 +43,12 @@ _KEEP = text(
     "VALUES (:key, :reading, :text, :checked_at, :expires_at) "
     "ON CONFLICT (key) DO UPDATE SET reading = excluded.reading, text = excluded.text, "
     "checked_at = excluded.checked_at, expires_at = excluded.expires_at "
-    "WHERE source.checked_at <= excluded.checked_at"
-).bindparams(bindparam("checked_at", type_=UtcTime), bindparam("expires_at", type_=UtcTime))
+    "WHERE source.checked_at <= excluded.checked_at OR source.checked_at > :latest"
+).bindparams(
+    bindparam("checked_at", type_=UtcTime),
+    bindparam("expires_at", type_=UtcTime),
+    bindparam("latest", type_=UtcTime),
+)
 # Those that another process is forgetting or renewing are left to it: two that wait for each other's rows would
 # never get them.
 _OLD = (
@@ -61,7 +69,8 @@ def get(connection: Connection, key: str, now: datetime) -> Found | Missing | No
     Its `citation` is that of the claim it was read for: whoever asks puts the own one in its place. A row that
     cannot be understood is as none, and a line in the log.
     """
-    row = connection.execute(_GET, {"wanted": _digest(key), "now": now}).one_or_none()
+    asked = {"wanted": _digest(key), "now": now, "latest": now + _AHEAD}
+    row = connection.execute(_GET, asked).one_or_none()
     if row is None:
         return None
     try:
@@ -90,6 +99,7 @@ def keeping(
         "text": found,
         "checked_at": checked_at,
         "expires_at": expires_at,
+        "latest": checked_at + _AHEAD,
     }
 
     def work(connection: Connection) -> bool:

@@ -45,6 +45,8 @@ from vouchgate.storage.tables.doors import SessionRow, SignInFlowRow, SignInLink
 SESSION_LIFETIME = timedelta(days=7)
 # Long enough to carry a link to another screen, too short to be worth finding in a mail or a log later.
 LINK_LIFETIME = timedelta(minutes=15)
+# What was begun later than so long from now has the time of a clock that was ahead, and would be good until then.
+_AHEAD = timedelta(minutes=5)
 LONGEST_LINK = SESSION_LIFETIME  # a link is a password that is written down: never longer than what it starts
 
 VISITORS = (Role.REVIEWER.value, Role.AUDITOR.value)  # who has pages
@@ -57,7 +59,8 @@ _HOLDS = (
     TOKEN.c.revoked_at.is_(None),
     or_(TOKEN.c.expires_at.is_(None), TOKEN.c.expires_at > _NOW),
 )
-_OPEN = (_SESSION.c.expires_at > _NOW, *_HOLDS)
+_LATEST = bindparam("latest", type_=UtcTime)
+_OPEN = (_SESSION.c.expires_at > _NOW, _SESSION.c.created_at <= _LATEST, *_HOLDS)
 _PRINCIPAL = (
     WITH_OWNERS.add_columns(_SESSION.c.proved_at)
     .join(_SESSION, _SESSION.c.token_id == TOKEN.c.id)
@@ -75,7 +78,11 @@ _OPEN_LINK = (
     select(_LINK.c.token_id)
     .join(TOKEN, TOKEN.c.id == _LINK.c.token_id)
     .where(
-        _LINK.c.digest == bindparam("wanted"), _LINK.c.used_at.is_(None), _LINK.c.expires_at > _NOW, *_HOLDS
+        _LINK.c.digest == bindparam("wanted"),
+        _LINK.c.used_at.is_(None),
+        _LINK.c.expires_at > _NOW,
+        _LINK.c.created_at <= _LATEST,
+        *_HOLDS,
     )
 )
 _USE_LINK = (
@@ -187,7 +194,7 @@ def link_holder(store: Store, code: str, now: datetime) -> str | None:
     if _SECRET.fullmatch(code) is None:
         return None
     with store.read() as connection:
-        return connection.scalar(_OPEN_LINK, {"wanted": tokens.sha256_of(code), "now": now})
+        return connection.scalar(_OPEN_LINK, {"wanted": tokens.sha256_of(code)} | _at(now))
 
 
 def holder(store: Store, token_text: str, now: datetime) -> str | SignInRefusal:
@@ -276,15 +283,19 @@ def find(connection: Connection, secret: str, now: datetime) -> SignedIn | None:
     its token is revoked or expired. Any text may be given."""
     if _SECRET.fullmatch(secret) is None:
         return None
-    rows = connection.execute(_PRINCIPAL, {"wanted": tokens.sha256_of(secret), "now": now}).all()
+    rows = connection.execute(_PRINCIPAL, {"wanted": tokens.sha256_of(secret)} | _at(now)).all()
     return SignedIn(tokens.principal_of(rows), rows[0].proved_at) if rows else None
 
 
 def listing(connection: Connection, now: datetime, of: Principal | None = None) -> list[SessionInfo]:
     """The sessions that are open, the newest first: of whoever is behind this principal, or all."""
     statement = _SESSIONS if of is None else _SESSIONS.where(_behind(of))
-    rows = connection.execute(statement, {"now": now}).mappings()
+    rows = connection.execute(statement, _at(now)).mappings()
     return [SessionInfo.model_validate({**row, "id": row["digest"][:16]}, extra="ignore") for row in rows]
+
+
+def _at(now: datetime) -> dict[str, datetime]:
+    return {"now": now, "latest": now + _AHEAD}
 
 
 def session_id(secret: str) -> str:

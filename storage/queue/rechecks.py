@@ -86,6 +86,14 @@ _PENDING: Table = PendingRow.metadata.tables["pending"]
 _LOOKED_UP = "looked_up_in"  # the row of `meta` for `bring_forward`
 _PLACES = select(_META.c.value).where(_META.c.name == _LOOKED_UP).with_for_update()
 
+_MOST_BROUGHT = 1000  # pieces in one round of ten minutes: about as many as a million memories are in a week
+_TOO_LATE = (
+    select(TABLE.c.owner_id, TABLE.c.item_id)
+    .where(_OF_KIND, TABLE.c.due_at > bindparam("latest"), TABLE.c.lease.is_(None))
+    .limit(bindparam("most"))
+)
+_BRING_BACK = update(TABLE).where(_OF_ITEM, TABLE.c.lease.is_(None)).values(due_at=bindparam("now"))
+
 # A claim that waits for its promotion comes before a memory that is in force anyway.
 _IN_TURN = (ItemKind.PENDING, ItemKind.MEMORY)
 
@@ -261,6 +269,28 @@ def bring_forward(connection: Connection, places: str, now: datetime, due: datet
         .values(due_at=due)
     )
     return brought.rowcount
+
+
+def too_late(connection: Connection, policy: Policy, now: datetime) -> list[dict[str, Any]]:
+    """Some of what comes due later than this policy has anything wait, those of items first: a clock was ahead when
+    that was said, or it was said under another policy."""
+    recheck, days = policy.recheck, policy.freshness.claims.values()
+    longest = max(recheck.memory_days * (1 + _SPREAD), policy.queue.expire_days, *days)
+    latest = now + MOST_RETRY_AFTER + timedelta(days=longest)
+    found: list[dict[str, Any]] = []
+    for kind in _IN_TURN:
+        asked = {"of_kind": kind.value, "latest": latest, "most": _MOST_BROUGHT - len(found)}
+        rows = connection.execute(_TOO_LATE, asked)
+        found += [{"of_owner": row.owner_id, "of_item": row.item_id} for row in rows]
+    return found
+
+
+def bring_back(connection: Connection, found: Sequence[dict[str, Any]], now: datetime) -> int:
+    """Has what `too_late` found come due now; how many. In a write transaction of its own, as `lease`."""
+    if found:  # in one order in every process: two that wait for each other's rows would never get them
+        rows = sorted(found, key=lambda each: (each["of_owner"], each["of_item"]))
+        connection.execute(_BRING_BACK, [each | {"now": now} for each in rows])
+    return len(found)
 
 
 def bring_now(connection: Connection, *, owner_id: str, item_ids: Sequence[str], now: datetime) -> int:

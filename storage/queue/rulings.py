@@ -96,6 +96,13 @@ _RULINGS: Select[Any] = (
     .where(text(f"log_entry.{RULED}"))
     .order_by(LOG.c.owner_id, LOG.c.at, LOG.c.seq)
 )
+_DONE_BY = (
+    select(LOG.c.seq, LOG.c.at, LOG.c.action, LOG.c.subject_id)
+    .where(LOG.c.owner_id == bindparam("of_owner"), LOG.c.actor == bindparam("of_by"))
+    .order_by(LOG.c.seq)
+)
+_RULED_BY = _DONE_BY.where(LOG.c.at >= bindparam("from_at")).where(text(f"log_entry.{RULED}"))
+_DONE_AFTER = _DONE_BY.where(LOG.c.seq > bindparam("after"))
 _WHATS = {
     Action.REVIEW_APPROVED: "approved",
     Action.REVIEW_REJECTED: "rejected",
@@ -103,6 +110,15 @@ _WHATS = {
     Action.REVIEW_VOTED: "voted",
     Action.REVIEW_OBJECTED: "objected",
 }
+
+
+class Done(Frozen):
+    """What somebody did, as the log has it: its number, when, what and to which."""
+
+    seq: int
+    at: datetime
+    action: Action
+    subject_id: str
 
 
 class RulingFilter(Frozen):
@@ -175,6 +191,18 @@ def is_opened(connection: Connection, owner_id: str, item_id: str, viewer: str) 
 def note_opened(connection: Connection, owner_id: str, item_id: str, viewer: str, at: datetime) -> None:
     """Keeps when that was, the first time."""
     connection.execute(_NOTE_OPENED, {"owner": owner_id, "item": item_id, "viewer": viewer, "at": at})
+
+
+def ruled_by(connection: Connection, owner_id: str, by: str, since: datetime) -> list[Done]:
+    """The rulings and votes of a principal since then, in order."""
+    rows = connection.execute(_RULED_BY, {"of_owner": owner_id, "of_by": by, "from_at": since})
+    return [Done.model_validate(dict(row)) for row in rows.mappings()]
+
+
+def done_after(connection: Connection, owner_id: str, by: str, seq: int) -> list[Done]:
+    """What a principal did after that entry of the log, in order."""
+    rows = connection.execute(_DONE_AFTER, {"of_owner": owner_id, "of_by": by, "after": seq})
+    return [Done.model_validate(dict(row)) for row in rows.mappings()]
 
 
 def walk(connection: Connection, wanted: RulingFilter) -> Iterator[tuple[Ruling, ...]]:

@@ -7,14 +7,12 @@ import contextlib
 import hashlib
 from base64 import b64encode
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
 from fastapi import FastAPI
 from fastapi.openapi.docs import get_swagger_ui_html
 from fastapi_offline import FastAPIOffline
-from starlette.concurrency import run_in_threadpool
 from starlette.responses import RedirectResponse, Response
 
 from vouchgate.api import (
@@ -40,40 +38,20 @@ from vouchgate.api import (
 )
 from vouchgate.api.audit import events, memory
 from vouchgate.api.evidence import corroboration, records
-from vouchgate.review.ending.expiry import expire
 from vouchgate.server.auth import Authenticator, RateLimit
 from vouchgate.server.headers import PAGES, SecureHeaders
 from vouchgate.server.live import Hub
 from vouchgate.server.metrics import Metrics
 from vouchgate.server.oidc import open_oidc
+from vouchgate.server.sweeping import Sweeper
 from vouchgate.service import Service
-from vouchgate.storage.queue import leases
 from vouchgate.web.mount import HOME, PagesApp
 from vouchgate.workers.runner import end, repeat
-
-RETENTION_SECONDS = (
-    600.0  # how often what policies keep for a time only is erased, and free pages and leases are looked at
-)
-SWEEP_SECONDS = 60.0  # how often items and memories past their time are expired
 
 DESCRIPTION = """A gatekeeper for AI memory. Send a claim before you save it: it is **stored** when something
 other than the model vouches for it, **queued** for its owner when that could not be found out, and
 **blocked** when it is speculation or a repeat. A verdict is never an error; errors are problem documents
 (RFC 9457)."""
-
-
-async def _sweep(service: Service) -> float:
-    await run_in_threadpool(expire, service.queue, datetime.now(UTC))
-    return SWEEP_SECONDS
-
-
-async def _retain(service: Service) -> float:
-    now = datetime.now(UTC)
-    await run_in_threadpool(service.erasing.again_if_waiting, now)
-    await run_in_threadpool(service.erasing.retain, now)
-    await run_in_threadpool(service.erasing.scrub_if_due, now)
-    await run_in_threadpool(leases.end_impossible, service.store, now)
-    return RETENTION_SECONDS
 
 
 def create_app(service: Service, shared: Path | None = None) -> FastAPI:
@@ -85,9 +63,10 @@ def create_app(service: Service, shared: Path | None = None) -> FastAPI:
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        sweeper = Sweeper(service)
         work = [
-            asyncio.create_task(repeat("expiring old items", lambda: _sweep(service))),
-            asyncio.create_task(repeat("ending what is over its time", lambda: _retain(service))),
+            asyncio.create_task(repeat("expiring old items", sweeper.sweep)),
+            asyncio.create_task(repeat("ending what is over its time", sweeper.retain)),
             asyncio.create_task(service.rechecker.job.run(app.state.metrics.count_rechecks)),
             asyncio.create_task(repeat("looking for changed documents", service.changes.look)),
             *(

@@ -10,6 +10,7 @@ from fastapi import APIRouter, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response
 
+from vouchgate.ingest.claims.log import Action
 from vouchgate.ingest.claims.waiting import ReviewStatus
 from vouchgate.review.attending import views
 from vouchgate.review.pages.queue import (
@@ -24,13 +25,15 @@ from vouchgate.review.pages.queue import (
     view_links,
 )
 from vouchgate.review.pages.reasons import CANNED, KNOWN
-from vouchgate.review.pages.wording.text import is_whole, opening_pieces, pieces
+from vouchgate.review.pages.wording.text import is_whole, opening_pieces, pieces, plain_line
+from vouchgate.review.reading import BY_HAND
 from vouchgate.server import rulings as acts
 from vouchgate.server.state import service_of
 from vouchgate.service import Service
 from vouchgate.storage.identity import tokens
 from vouchgate.storage.identity.names import valid_name
 from vouchgate.storage.queue.pending import cursor_of
+from vouchgate.storage.queue.rulings import Done
 from vouchgate.web.listing import listing_of
 from vouchgate.web.pages import PageProblem, html
 from vouchgate.web.pane import read_item
@@ -104,12 +107,13 @@ def _names(service: Service, token_ids: set[str]) -> dict[str, str]:
 @dataclass(frozen=True, slots=True)
 class _ActRequest:
     """What a form of the list asks for: one act on each of `rows`. `keep` approves the first and rejects the others,
-    which say the same in other words; `as_one`: the rows are one row of the list."""
+    which say the same in other words; `as_one`: the rows are one row of the list. `instead`: why there are none."""
 
     verb: str  # approve, keep, reject or undo
     rows: tuple[tuple[str, int], ...]  # id and version
     several: bool
     as_one: bool = False
+    instead: str = ""
 
 
 @router.post("/review/act")
@@ -133,7 +137,7 @@ async def act(request: Request, visitor: SignedIn) -> Response:
         ) is not None:  # what followed from an approval that failed has none
             results.append(describe_result(item_id, answer, service.policy))
     waiting = (await run_in_threadpool(service.queue.facets, visitor.principal)).waiting
-    summary = _summary(asked.verb, results)
+    summary = asked.instead or _summary(asked.verb, results)
     if "application/json" in request.headers.get("accept", ""):
         shown = [result.as_json for result in results]
         return JSONResponse({"waiting": waiting, "summary": summary, "results": shown})
@@ -202,9 +206,23 @@ def _not_too_many(rows: tuple[tuple[str, int], ...]) -> tuple[tuple[str, int], .
 
 def _undo_request(service: Service, visitor: Visitor) -> _ActRequest:
     """What this visitor did last, as the store knows it, to be taken back: the last first, which may have replaced
-    what one before it stored."""
+    what one before it stored. Where that was no ruling, nothing."""
     last = service.queue.last_act(visitor.principal, datetime.now(UTC))
-    return _ActRequest("undo", tuple((item.id, item.version) for item in last), several=len(last) != 1)
+    if last.since is not None:
+        return _ActRequest("undo", (), several=True, instead=_instead(service, visitor, last.since))
+    rows = tuple((item.id, item.version) for item in last.items)
+    return _ActRequest("undo", rows, several=len(rows) != 1)
+
+
+def _instead(service: Service, visitor: Visitor, done: Done) -> str:
+    item = service.queue.get_by_id(visitor.principal, done.subject_id)
+    which = "" if item is None else f" (“{plain_line(item.content, 80)}”)"
+    away = done.action in (Action.REVIEW_SNOOZED, Action.REVIEW_SENT_BACK)
+    how = "“In the list again” on its page ends that" if away else "That is changed on its own page"
+    return (
+        f"Nothing was taken back: what you did last is that you {BY_HAND[done.action]}{which}. {how}; "
+        "rulings before it are taken back in the history."
+    )
 
 
 def _parse_row(text: str) -> tuple[str, int]:

@@ -107,7 +107,7 @@ class SignInAgain(Exception):
 def require_recent(visitor: Visitor, back: str) -> None:
     """Raises SignInAgain when the visitor signed in too long ago for what weighs more than one ruling: whoever finds
     a browser open, or a cookie, cannot do it."""
-    if visitor.proved_at is None or datetime.now(UTC) - visitor.proved_at > LATELY:
+    if visitor.proved_at is None or abs(datetime.now(UTC) - visitor.proved_at) > LATELY:
         raise SignInAgain(back)
 
 

@@ -98,8 +98,8 @@ class Mirror:
         return self.path.with_name("fetched")
 
     def _age(self) -> float:
-        try:
-            return max(0.0, time.time() - self._stamp.stat().st_mtime)
+        try:  # a stamp of the future was made by a clock that was ahead: how old it is nobody knows
+            return abs(time.time() - self._stamp.stat().st_mtime)
         except OSError:
             return float("inf")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from vouchgate.ingest.scoring.priority import span
+from vouchgate.ingest.scoring.priority import span, span_left
 from vouchgate.ingest.scoring.score import aware
 
 _DAY = timedelta(days=1)
@@ -28,9 +28,14 @@ def moment(at: datetime, now: datetime) -> Moment:
     at = aware(at)
     away = abs(at - now)
     words = (
-        "just now" if away < timedelta(minutes=1) else f"{span(away)} ago" if at < now else f"in {span(away)}"
+        "just now"
+        if away < timedelta(minutes=1)
+        else f"{span(away)} ago"
+        if at < now
+        else f"in {span_left(away)}"
     )
-    return Moment(at.isoformat(timespec="seconds"), f"{at:%Y-%m-%d %H:%M} {_zone(at)}", words)
+    date = at.replace(tzinfo=None).isoformat(" ", "minutes")  # of the year 1, %Y has one digit
+    return Moment(at.isoformat(timespec="seconds"), f"{date} {_zone(at)}", words)
 
 
 def moment_or_none(at: datetime | None, now: datetime) -> Moment | None:

@@ -95,6 +95,14 @@ def test_of_two_readings_the_later_one_stays_whichever_is_written_last(store: St
     assert kept(store) == newer
 
 
+def test_one_of_a_clock_that_was_ahead_is_not_good_until_then(store: Store) -> None:
+    ahead = NOW + timedelta(days=300)
+    assert keep(store, found("Old text."), at=ahead, until=ahead + timedelta(days=1))
+    assert kept(store) is None
+    assert keep(store, found("New text."))
+    assert kept(store) == found("New text.")
+
+
 @pytest.mark.on("postgresql")
 def test_keys_of_any_length_and_content_do_not_meet(store: Store) -> None:
     keys = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 
@@ -57,6 +58,11 @@ def test_it_is_not_fetched_again_so_soon_and_then_says_what_is_missing(
     assert isinstance(source.read(adr(4)), Missing)
     again = GitSource([mirror(origin, tmp_path / "mirrors", fresh_seconds=3_600.0)])  # another process
     assert isinstance(again.read(adr(4)), Missing)
+    (stamp,) = (tmp_path / "mirrors").rglob("fetched")
+    ahead = time.time() + 86_400  # of the clock that it was fetched by
+    os.utime(stamp, (ahead, ahead))
+    later = GitSource([mirror(origin, tmp_path / "mirrors", fresh_seconds=3_600.0)])
+    assert isinstance(later.read(adr(4)), Found)
 
 
 def test_a_fetch_that_fails_leaves_the_last_state_and_says_so(origin: TestRepository, tmp_path: Path) -> None:

@@ -511,7 +511,7 @@ def test_what_is_said_of_an_item_without_ruling_on_it(service: Service) -> None:
         page = (await desk.get(f"/review/items/{two.id}")).text
         assert f"Its agent was asked: “{html.escape(question)}” It has not been answered yet." in page
         await say(three.id, say="snooze-3d")
-        assert "it is back in the list in 2 days" in (await desk.get(f"/review/items/{three.id}")).text
+        assert "it is back in the list in 3 days" in (await desk.get(f"/review/items/{three.id}")).text
         to = await say(four.id, say="let-go", why="no source", back="/review")
         assert "Let go:" in (await desk.get(to)).text
         assert desk.item(four.id).note == "no source"

@@ -81,6 +81,35 @@ def test_a_template_is_ruled_on_as_one_and_taken_back_as_one(service: Service) -
     run(service, "template", work)
 
 
+def test_undo_takes_back_nothing_else_than_what_was_done_last(service: Service) -> None:
+    async def work(desk: Desk) -> None:
+        desk.fill(3)
+        first, second, third = sorted(desk.waiting(), key=lambda item: item.id)
+        await desk.act(do=f"approve:{named(desk, first.content)}")
+        attend = f"/review/items/{second.id}/attend"
+        for said, words in {
+            "snooze-1d": "you snoozed a claim",
+            "resume": "you put a claim into the list again",
+            "assign-me": "you said who is to rule on a claim",
+        }.items():
+            assert (await desk.post(attend, say=said, version=second.version)).status_code == 303
+            answer = await desk.act(do="undo-last")
+            assert (answer["results"], len(desk.memories())) == ([], 1)
+            assert words in answer["summary"] and second.content[:40] in answer["summary"]
+        assert (
+            "what you did last is that you said who" in (await desk.post("/review/act", do="undo-last")).text
+        )
+        # What is done after it can be, and then it is the last once more.
+        await desk.act(do=f"reject:{named(desk, third.content)}", canned="Not worth keeping")
+        assert (await desk.act(do="undo-last"))["summary"] == "1 taken back"
+        assert (await desk.act(do="undo-last"))["results"] == []
+        (memory,) = desk.memories()
+        await desk.post(f"/review/memories/{memory.id}/retract", reason="Not so.")
+        assert "you retracted a memory" in (await desk.act(do="undo-last"))["summary"]
+
+    run(service, "snoozer", work)
+
+
 def test_what_a_template_would_contradict_is_left_with_why(service: Service) -> None:
     async def work(desk: Desk) -> None:
         for text in BUILDS:

@@ -218,6 +218,8 @@ def test_an_item_past_its_time_is_expired_not_promoted(here: Bench) -> None:
     sent = waiting(here)
     late = here.item(sent.queue_id).expires_at
     assert here.work(late).gone == 1
+    assert here.item(sent.queue_id).status is ReviewStatus.PENDING  # which the sweep ends
+    assert queue_of(here.store).expire(late) == 1
     assert here.item(sent.queue_id).status is ReviewStatus.EXPIRED
     assert all_memories(here.store, late) == []
     assert [e.action for e in history(here.store)] == [Action.CLAIM_QUEUED, Action.REVIEW_EXPIRED]

@@ -248,6 +248,7 @@ def test_what_is_snoozed_or_sent_back_is_not_counted_until_it_is_back(store: Sto
         assert sum(counted.by_sender.values()) == 10
     back = queue.facets(reviewer(), until)
     assert (back.waiting, back.by_rule) == (11, dict(left + Counter([one.rule])))
+    assert queue.facets(reviewer(), LATER).waiting == 10  # the clock was put back
     attention.resume(queue, reviewer(), other.id, now=until)
     assert queue.facets(reviewer(), until).by_rule == everything.by_rule
 

@@ -178,6 +178,14 @@ def test_the_window_is_of_whole_days(history: History) -> None:
     assert history.look(days=90).total.queued == 7
 
 
+def test_a_clock_that_was_ahead_leaves_no_days_out(history: History) -> None:
+    history.now = NOW + 200 * DAY
+    history.counter = NumbersCounter()
+    assert history.look(days=90).total.queued == 0
+    history.now = NOW
+    assert history.look(days=90) == history.look(days=90, anew=True)
+
+
 def test_what_is_taken_back_later_does_not_count(store: Store) -> None:
     history = History(store)
     history.now = NOW - 4 * DAY

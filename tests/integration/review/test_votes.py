@@ -234,14 +234,18 @@ def test_the_last_act_may_be_a_vote_and_an_objection_is_not_passed_over(room: Ro
     assert isinstance(room.approve("bea", ruled), Approved)
     later, now = NOW + timedelta(seconds=1), NOW + timedelta(seconds=5)
     assert isinstance(queue.approve(bea, voted, version=1, now=later), Voted)
-    assert [item.id for item in queue.last_act(bea, now)] == [voted]
+    assert [item.id for item in queue.last_act(bea, now).items] == [voted]
     assert isinstance(room.undo("bea", voted), Undone)
-    assert [item.id for item in queue.last_act(bea, now)] == [ruled]
+    assert [item.id for item in queue.last_act(bea, now).items] == [ruled]
     assert isinstance(room.approve("cleo", voted), Voted)
     assert isinstance(queue.reject(bea, voted, version=1, reason="Not so.", now=later), Objected)
-    assert [item.id for item in queue.last_act(bea, now)] == [voted]
+    assert [item.id for item in queue.last_act(bea, now).items] == [voted]
     assert isinstance(room.undo("bea", voted), NotUndoable)
-    assert queue.last_act(bea, NOW + timedelta(days=1)) == []
+    assert queue.last_act(bea, NOW + timedelta(days=1)).items == ()
+    # A clock that was put back makes nothing that was done before the last.
+    before = room.propose("The crane lifts nine tonnes.")
+    assert isinstance(queue.approve(bea, before, version=1, now=NOW - timedelta(minutes=5)), Voted)
+    assert [item.id for item in queue.last_act(bea, now).items] == [before]
 
 
 @pytest.mark.on("sqlite")

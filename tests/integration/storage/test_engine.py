@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
+from contextlib import closing
+from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -16,11 +18,12 @@ from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import text
+from sqlalchemy import make_url, text
 from sqlalchemy.exc import DBAPIError
 from sqlmodel import SQLModel
 
 from tests.conftest import THRESHOLD, Postgresql
+from tests.reviews import waiting
 from tests.running.processes import FORKED
 from vouchgate.cli.database import open_existing
 from vouchgate.cli.output import Failure
@@ -377,3 +380,20 @@ def test_who_still_reads_when_a_store_is_closed_leaves_no_connection_open(databa
     for each in opened:
         with pytest.raises((psycopg.OperationalError, sqlite3.ProgrammingError), match="closed"):
             each.cursor()  # type: ignore[union-attr]  # there was one
+
+
+@pytest.mark.on("postgresql")
+@pytest.mark.parametrize(
+    ("zone", "until"),
+    [
+        ("Asia/Tokyo", datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)),
+        ("America/New_York", datetime(1, 1, 1, tzinfo=UTC)),
+    ],
+)
+def test_the_last_hour_that_there_is_can_be_read_whatever_the_zone_of_the_database(
+    database_url: str, zone: str, until: datetime
+) -> None:
+    elsewhere = make_url(database_url).update_query_dict({"options": f"-c timezone={zone}"})
+    url = elsewhere.render_as_string(hide_password=False)
+    with closing(Store.open(url, threshold=THRESHOLD)) as store:
+        assert waiting(store, "The hall is dark at night", validity_horizon=until).validity_horizon == until

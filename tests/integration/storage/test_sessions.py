@@ -70,6 +70,21 @@ def logged(store: Store) -> list[tuple[str, Action, str]]:
     return [(e.actor, e.action, e.subject_id) for e in entries if e.action is not Action.TOKEN_CREATED]
 
 
+def test_what_a_clock_that_was_ahead_began_is_not_good_until_then(store: Store) -> None:
+    principal, text = token(store)
+    ahead = NOW + timedelta(days=300)
+    secret = started(store, text, ahead)
+    code = sessions.create_link(store, principal.id, actor="operator", now=ahead)
+    assert who(store, secret) is None
+    assert sessions.redeem(store, code, now=NOW) is None
+    with store.read() as connection:
+        assert sessions.listing(connection, NOW) == []
+    assert who(store, secret, ahead) == principal
+    assert (
+        who(store, started(store, text, NOW + timedelta(minutes=1))) == principal
+    )  # another machine's clock
+
+
 def test_a_token_starts_a_session_of_its_principal(store: Store) -> None:
     principal, text = token(store)
     secret = started(store, text)

@@ -347,6 +347,7 @@ def test_a_time_has_its_zone() -> None:
         "2026-03-01T12:00:00+05:30",
     )
     assert moment(datetime(2026, 3, 1, 12), NOW).date == "2026-03-01 12:00 UTC"
+    assert moment(datetime(1, 2, 3, 4, 5, 6, 7), NOW).date == "0001-02-03 04:05 UTC"
     assert moment_or_none(None, NOW) is None
 
 

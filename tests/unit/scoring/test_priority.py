@@ -14,7 +14,7 @@ from vouchgate.ingest.claims.waiting import PendingMemory, ReviewStatus
 from vouchgate.ingest.language.words import tokens
 from vouchgate.ingest.policy import HeadStart
 from vouchgate.ingest.rules import Rule
-from vouchgate.ingest.scoring.priority import digest_of, explain, head_start, span, words_digest
+from vouchgate.ingest.scoring.priority import digest_of, explain, head_start, span, span_left, words_digest
 
 WEIGHTS = HeadStart(conflict=14, citation=7, hedge=2)
 
@@ -115,6 +115,13 @@ def test_an_item_says_that_its_time_is_nearly_over(left: timedelta, said: str | 
 )
 def test_a_length_of_time_is_said_in_its_largest_unit(time: timedelta, said: str) -> None:
     assert span(time) == said
+
+
+def test_of_what_is_left_a_minute_that_has_begun_counts() -> None:
+    tick = timedelta(microseconds=1)
+    assert span_left(timedelta(days=3) - tick) == span_left(timedelta(days=3)) == "3 days"
+    assert span_left(timedelta(minutes=59) - tick) == "59 minutes"
+    assert (span_left(tick), span_left(timedelta(0))) == ("1 minute", "0 minutes")
 
 
 @given(st.text(max_size=200), st.text(max_size=200), st.sampled_from(MemoryType))
