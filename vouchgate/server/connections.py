@@ -12,7 +12,7 @@ from typing import Any
 
 import httptools
 import uvicorn
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 log = logging.getLogger(__name__)
@@ -260,13 +260,27 @@ class Accepting:
             log.warning("a connection could not be begun: %s", error)
 
 
+def _ended_quietly(app: ASGIApp) -> ASGIApp:
+    """The application, of which a request that the end of the service cut off is no error: uvicorn, which cancels it
+    and says how many there were, would log it with all that was called for it."""
+
+    async def call(scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await app(scope, receive, send)
+        except asyncio.CancelledError:
+            if scope["type"] != "http":
+                raise
+
+    return call
+
+
 class Server(uvicorn.Server):
     """Serves an application, and calls `ready` when it really accepts connections. It logs warnings only."""
 
     def __init__(self, app: ASGIApp, ready: Callable[[], None], grace_seconds: int, **options: Any) -> None:
         """`grace_seconds` are for requests under way when it is told to stop."""
         config = uvicorn.Config(
-            app,
+            _ended_quietly(app),
             http=Connection,
             ws="none",
             log_config=None,

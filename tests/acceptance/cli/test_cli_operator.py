@@ -198,6 +198,7 @@ def test_a_database_by_its_earlier_name_stops_every_command_that_would_make_anot
         (("--database-url", "oracle://x"), "postgresql://"),
         (("--policy", "none.toml"), "none.toml"),
         (("--host", "203.0.113.7"), "cannot listen on 203.0.113.7"),
+        (("--database-url", f"sqlite:///{'x' * 300}"), f"{'x' * 300}.log-key: File name too long"),
     ],
 )
 def test_what_stops_the_start_is_one_line(arguments: tuple[str, ...], says: str, tmp_path: Path) -> None:
