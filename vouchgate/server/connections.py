@@ -12,7 +12,7 @@ from typing import Any
 
 import httptools
 import uvicorn
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 log = logging.getLogger(__name__)
@@ -260,27 +260,13 @@ class Accepting:
             log.warning("a connection could not be begun: %s", error)
 
 
-def _ended_quietly(app: ASGIApp) -> ASGIApp:
-    """The application, of which a request that the end of the service cut off is no error: uvicorn, which cancels it
-    and says how many there were, would log it with all that was called for it."""
-
-    async def call(scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            await app(scope, receive, send)
-        except asyncio.CancelledError:
-            if scope["type"] != "http":
-                raise
-
-    return call
-
-
 class Server(uvicorn.Server):
     """Serves an application, and calls `ready` when it really accepts connections. It logs warnings only."""
 
     def __init__(self, app: ASGIApp, ready: Callable[[], None], grace_seconds: int, **options: Any) -> None:
         """`grace_seconds` are for requests under way when it is told to stop."""
         config = uvicorn.Config(
-            _ended_quietly(app),
+            self._ended_quietly(app),
             http=Connection,
             ws="none",
             log_config=None,
@@ -303,6 +289,24 @@ class Server(uvicorn.Server):
                 for listener in sockets or ()
             ]
             self._ready()
+
+    def _ended_quietly(self, app: ASGIApp) -> ASGIApp:
+        """The application, of which what the end of the service cuts off is no error: uvicorn, which cancels requests
+        and says how many, and cancels all else at a second Ctrl-C, would log each with all that was called for it."""
+
+        async def call(scope: Scope, receive: Receive, send: Send) -> None:
+            async def tell(message: Message) -> None:
+                if message["type"] == "lifespan.shutdown.failed" and self.force_exit:
+                    message = {"type": "lifespan.shutdown.complete"}
+                await send(message)
+
+            try:
+                await app(scope, receive, send if scope["type"] == "http" else tell)
+            except asyncio.CancelledError:
+                if scope["type"] != "http":
+                    raise
+
+        return call
 
     def _connection(self) -> Connection:
         return Connection(self.config, self.server_state, self.lifespan.state)
