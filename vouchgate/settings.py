@@ -32,7 +32,7 @@ from vouchgate.ingest.language.spelling import did_you_mean
 from vouchgate.ingest.language.validation import plain_message
 from vouchgate.ingest.net.addresses import parse_opening
 from vouchgate.ingest.sources.git.addresses import is_address
-from vouchgate.ingest.sources.patterns import MEMORY_FILES
+from vouchgate.ingest.sources.patterns import MEMORY_FILES, PathPatterns
 
 PREFIX = "VOUCHGATE_"
 
@@ -183,6 +183,12 @@ class Settings(_SettingsOfKinds):
     @classmethod
     def _split_words(cls, value: object) -> object:
         return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
+
+    @field_validator("memory_files", "official_paths")
+    @classmethod
+    def _patterns(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        PathPatterns(value)
+        return value
 
     @field_validator("corpora", mode="before")
     @classmethod
