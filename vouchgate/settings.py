@@ -159,7 +159,7 @@ class Settings(_SettingsOfKinds):
         if not isinstance(value, list | tuple):
             return value
         return tuple(
-            each if isinstance(each, Path) or is_address(str(each)) else Path(each) for each in value if each
+            Path(each) if isinstance(each, str) and not is_address(each) else each for each in value if each
         )
 
     @field_validator("trackers", "endpoints", mode="before")
@@ -395,5 +395,5 @@ def load_settings(environment: Mapping[str, str], **flags: Any) -> Settings:
             for name in [".".join(map(str, item["loc"]))]
         ]
         raise SettingsError("; ".join(problems)) from error
-    except (OSError, ValueError) as error:  # vouchgate.toml cannot be read or is not TOML
+    except (OSError, ValueError, RecursionError) as error:  # vouchgate.toml cannot be read or is not TOML
         raise SettingsError(f"vouchgate.toml: {error}") from error

@@ -129,7 +129,9 @@ def test_what_only_shows_when_sources_are_opened_is_named_on_one_line(
     assert "\n" not in str(raised.value)
 
 
-@pytest.mark.parametrize("text", ["databse_url = 1", "[repo", "port = []"])
+@pytest.mark.parametrize(
+    "text", ["databse_url = 1", "[repo", "port = []", "repo = [1]", "policy = []", f"a = {'[' * 9999}"]
+)
 def test_bad_file_is_an_error(text: str) -> None:
     Path("vouchgate.toml").write_text(text, "utf-8")
     with pytest.raises(SettingsError):
