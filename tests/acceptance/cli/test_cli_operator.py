@@ -29,6 +29,7 @@ from tests.acceptance.cli_program import (
     json_lines,
     serving,
 )
+from tests.running.patience import until
 from tests.running.processes import Program
 from vouchgate.settings import DATABASE, EARLIER_DATABASE
 
@@ -153,6 +154,30 @@ def test_a_first_start_without_a_terminal_leaves_them_in_a_file_of_its_operator_
     assert (tmp_path / "vouchgate.db").exists()
     with serving(cwd=tmp_path) as service:
         assert service.printed == f"listening on {service.address}\n"
+
+
+def test_a_first_start_that_is_told_to_stop_meanwhile_leaves_all_of_its_tokens(
+    tmp_path: Path, migrated_file: Path
+) -> None:
+    with closing(sqlite3.connect(shutil.copyfile(migrated_file, tmp_path / DATABASE))) as database:
+        database.executescript(  # a token takes a while
+            "CREATE VIEW many AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 300000) "
+            "SELECT i FROM n; CREATE TRIGGER slow BEFORE INSERT ON token BEGIN SELECT count(*) FROM many; END;"
+        )
+    with Path(os.devnull).open("w") as nothing:
+        program = Program(
+            ["serve", "--port", "0"],
+            directory=tmp_path,
+            environment=clean_environment(),
+            streams=(nothing, nothing, nothing),
+        )
+        try:
+            (file,) = until(lambda: [*tmp_path.glob("vouchgate-first-start-*")])
+            program.send_signal(signal.SIGTERM)
+            program.wait(120)
+        finally:
+            program.kill()
+    assert len(set(TOKEN.findall(file.read_text()))) == 3
 
 
 def test_a_first_start_that_cannot_make_all_tokens_says_what_to_do(
