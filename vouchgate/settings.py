@@ -32,7 +32,7 @@ from vouchgate.ingest.language.spelling import did_you_mean
 from vouchgate.ingest.language.validation import plain_message
 from vouchgate.ingest.net.addresses import parse_opening
 from vouchgate.ingest.sources.git.addresses import is_address
-from vouchgate.ingest.sources.patterns import MEMORY_FILES
+from vouchgate.ingest.sources.patterns import MEMORY_FILES, PathPatterns
 
 PREFIX = "VOUCHGATE_"
 
@@ -159,7 +159,7 @@ class Settings(_SettingsOfKinds):
         if not isinstance(value, list | tuple):
             return value
         return tuple(
-            each if isinstance(each, Path) or is_address(str(each)) else Path(each) for each in value if each
+            Path(each) if isinstance(each, str) and not is_address(each) else each for each in value if each
         )
 
     @field_validator("trackers", "endpoints", mode="before")
@@ -183,6 +183,12 @@ class Settings(_SettingsOfKinds):
     @classmethod
     def _split_words(cls, value: object) -> object:
         return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
+
+    @field_validator("memory_files", "official_paths")
+    @classmethod
+    def _patterns(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        PathPatterns(value)
+        return value
 
     @field_validator("corpora", mode="before")
     @classmethod
@@ -389,5 +395,5 @@ def load_settings(environment: Mapping[str, str], **flags: Any) -> Settings:
             for name in [".".join(map(str, item["loc"]))]
         ]
         raise SettingsError("; ".join(problems)) from error
-    except (OSError, ValueError) as error:  # vouchgate.toml cannot be read or is not TOML
+    except (OSError, ValueError, RecursionError) as error:  # vouchgate.toml cannot be read or is not TOML
         raise SettingsError(f"vouchgate.toml: {error}") from error

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 from functools import cache
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from vouchgate.ingest.language.validation import plain_messages
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.scoring.reputation import extend_reputation, load_reputation
 from vouchgate.ingest.scoring.sites import host_of, is_public_suffix, site_of
+
+MOST = 10**15  # of any number: with room below what 64 bits hold, as numbers are added up
 
 
 class PolicyError(ValueError):
@@ -57,7 +60,7 @@ def _load_policy(path: Path | None) -> Policy:
             over = tomllib.loads(path.read_text("utf-8"))
         except OSError as error:
             raise PolicyError(f"policy {path}: cannot be read: {error.strerror}") from error
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
             raise PolicyError(f"policy {path}: is not valid TOML: {error}") from error
     if over.pop("require_relevance", False) is True:  # of policy files of before there was `spoken_of`
         over.setdefault("spoken_of", "queue")
@@ -70,6 +73,7 @@ def _load_policy(path: Path | None) -> Policy:
     lexicon, reputation = over.pop("lexicon", {}), over.pop("reputation", {})
     document = _overlay(_overlay(built_in, presets[preset]), over)
     try:
+        _check_numbers(over, built_in)
         with _naming("lexicon"):
             document["lexicon"] = extend_lexicon(load_lexicon(), lexicon)
         with _naming("reputation"):
@@ -82,6 +86,21 @@ def _load_policy(path: Path | None) -> Policy:
     except ValueError as error:  # a change to a table that does not fit it
         raise PolicyError(f"policy {path or '(built-in)'}: {error}") from error
     return policy
+
+
+def _check_numbers(over: dict[str, Any], usual: dict[str, Any], above: str = "") -> None:
+    """Raises ValueError for a truth value where a number belongs, or the other way round, as they would count as 1 and
+    0; and for a number that no database takes, with which each claim would fail."""
+    for key, value in over.items():
+        known, place = usual.get(key), f"{above}{key}"
+        if isinstance(value, dict):
+            _check_numbers(value, known if isinstance(known, dict) else {}, f"{place}.")
+        if not isinstance(value, int | float):
+            continue
+        if isinstance(known, int | float) and isinstance(value, bool) != isinstance(known, bool):
+            raise ValueError(f"{place}: must be {'true or false' if isinstance(known, bool) else 'a number'}")
+        if MOST < value < inf:
+            raise ValueError(f"{place}: must be at most {MOST:,}")
 
 
 @contextmanager

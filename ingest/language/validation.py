@@ -25,6 +25,7 @@ _WORDS = {
     "string_too_short": "must have at least {min_length:,} characters",
     "too_long": "must have at most {max_length:,} items",
     "too_short": "must have at least {min_length:,} items",
+    "path_type": "must be a path",
     "bool_type": "must be true or false",
     "bool_parsing": "must be true or false",
     "union_tag_invalid": "must be of one of the kinds {expected_tags}",

@@ -179,5 +179,7 @@ def load_trackers(file: Path) -> list[Tracker]:
         raise KindError(
             f"{file}: {plain_messages(error.errors()[:1], Tracker, whole='a tracker')}"
         ) from error
-    except (OSError, ValueError, KeyError, re.error) as error:
+    except OSError as error:
+        raise KindError(f"{file}: {error.strerror}") from error
+    except (ValueError, KeyError, re.error) as error:
         raise KindError(f"{file}: {error}") from error

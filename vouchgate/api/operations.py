@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from datetime import UTC, datetime
 from typing import Literal
 
 from fastapi import APIRouter, Request, Response
+from starlette.concurrency import run_in_threadpool
 
 from vouchgate.api.base import metrics_of, problem_response
 from vouchgate.api.problems import ProblemError
 from vouchgate.ingest.claims.modes import Mode
 from vouchgate.ingest.scoring.priority import NEAR_EXPIRY
 from vouchgate.server.state import service_of
+from vouchgate.service import Service
 from vouchgate.storage import modes
 from vouchgate.storage.claims import unvouched
 from vouchgate.storage.errors import StorageError, StoreBusy
@@ -24,6 +27,10 @@ from vouchgate.wire import WireOut
 
 log = logging.getLogger(__name__)
 router = APIRouter(tags=["operations"])
+
+# Who asks whether it is ready waits for five seconds at most, and learns more from an answer. What looks goes on, and
+# who asks next waits for the same.
+LOOK_SECONDS = 4.0
 
 
 class Health(WireOut):
@@ -53,9 +60,28 @@ async def healthz() -> Health:
     "/readyz",
     responses={503: problem_response(503)},
 )
-def readyz(request: Request) -> Ready:
+async def readyz(request: Request) -> Ready:
     """The database answers and takes writes; what else is degraded is listed."""
-    service, busy = service_of(request), list[str]()
+    state = request.app.state
+    if state.look is None or state.look.done():
+        state.look = asyncio.create_task(run_in_threadpool(_look, service_of(request)))
+        state.look.add_done_callback(_ended)
+    await asyncio.wait([state.look], timeout=LOOK_SECONDS)
+    if state.look.done():
+        ready: Ready = await state.look
+        return ready
+    why = f"the database has not answered for {LOOK_SECONDS:.0f} seconds"
+    raise _not_ready(why, StoreBusy(why))
+
+
+def _ended(look: asyncio.Task[Ready]) -> None:
+    """Its error is nobody's any more where all who asked were answered before."""
+    if not look.cancelled():
+        look.exception()
+
+
+def _look(service: Service) -> Ready:
+    busy: list[str] = []
     try:
         with service.store.read() as connection:
             overview.waiting(connection, datetime.now(UTC))

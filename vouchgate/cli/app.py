@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import sys
 import traceback
@@ -37,6 +38,20 @@ _EXPECTED = {
     "vouchgate.ingest.data.policy_file.PolicyError",
     "vouchgate.review.vouching.owner_rules.OwnerRulesError",
     "vouchgate.storage.errors.StorageError",
+}
+
+
+# What a machine refuses to do with a path that it was given, where no other sentence was found for it.
+_REFUSED = {
+    errno.EACCES,
+    errno.EPERM,
+    errno.EROFS,
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.ENAMETOOLONG,
+    errno.ELOOP,
+    errno.EMFILE,
+    errno.ENFILE,
 }
 
 
@@ -589,11 +604,8 @@ def _explain(error: Exception) -> int:
     if _EXPECTED & kinds:
         output.complain(str(error))
         return output.USAGE if "vouchgate.settings.EarlierDatabase" in kinds else output.FAILED
-    if "sqlalchemy.exc.DBAPIError" in kinds:
-        output.complain(f"the database could not be used: {getattr(error, 'orig', error)}")
-        return output.FAILED
-    if isinstance(error, ImportError) and "git executable" in str(error):  # GitPython asks when it is loaded
-        output.complain("the program git cannot be run; install it, or put its folder into PATH")
+    if (outside := _refusal(error, kinds)) is not None:
+        output.complain(outside)
         return output.FAILED
     last = traceback.extract_tb(error.__traceback__)[-1]
     output.complain(
@@ -601,3 +613,14 @@ def _explain(error: Exception) -> int:
         "please report it"
     )
     return output.FAILED
+
+
+def _refusal(error: Exception, kinds: set[str]) -> str | None:
+    """What the database, another program or the machine refused; None where the fault is here."""
+    if "sqlalchemy.exc.DBAPIError" in kinds:
+        return f"the database could not be used: {getattr(error, 'orig', error)}"
+    if isinstance(error, ImportError) and "git executable" in str(error):  # GitPython asks when it is loaded
+        return "the program git cannot be run; install it, or put its folder into PATH"
+    if isinstance(error, OSError) and error.filename is not None and error.errno in _REFUSED:
+        return f"{output.one_line(str(error.filename))}: {error.strerror}"
+    return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime
@@ -123,9 +124,9 @@ def _roles(settings: Settings) -> tuple[frozenset[Role] | None, str | None]:
     is something to mend."""
     url = database_to_open(settings)
     file = database_file(url)
-    if file is not None and not file.exists():
-        return None, None  # the service makes it, with the first tokens
     try:
+        if file is not None and not file.exists():
+            return None, _not_made(file.absolute().parent)  # the service makes it, with the first tokens
         if file is not None:
             check_file(file)
         engine = engines.open_engine(url)
@@ -136,7 +137,7 @@ def _roles(settings: Settings) -> tuple[frozenset[Role] | None, str | None]:
                 now, known = datetime.now(UTC), tokens.listing(connection)
         finally:
             engine.dispose()
-    except StorageError as error:
+    except (StorageError, OSError) as error:
         return None, f"The database cannot be used: {error}."
     held = [
         each.role
@@ -144,6 +145,15 @@ def _roles(settings: Settings) -> tuple[frozenset[Role] | None, str | None]:
         if not each.embedded and not each.revoked_at and (each.expires_at is None or each.expires_at > now)
     ]
     return frozenset(held), None
+
+
+def _not_made(folder: Path) -> str | None:
+    """Why no database can be made in this folder; None where it can."""
+    if not folder.is_dir():
+        return f"The database cannot be made: there is no folder {folder}."
+    if not os.access(folder, os.W_OK | os.X_OK):
+        return f"The database cannot be made: nothing may be written into {folder}."
+    return None
 
 
 def _refused(url: str, token: str) -> str | None:

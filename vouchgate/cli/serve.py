@@ -7,10 +7,12 @@ import gc
 import logging
 import os
 import secrets
+import signal
 import socket
 import sys
 import tempfile
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -63,7 +65,8 @@ def run(settings: Settings) -> int:
 
         with of_the_index() as progress, open_to_serve(settings, progress) as service:
             progress.close()
-            _first_start(service, address, port_of(listener))
+            with _undisturbed():
+                _first_start(service, address, port_of(listener))
             listen(listener)
             if settings.workers == 1:
                 _serve(create_app(service), listener, ready)
@@ -198,6 +201,22 @@ def make_link(service: Service, reviewer: Principal, port: int) -> str:
     now = datetime.now(UTC)
     code = sessions.create_link(service.store, reviewer.id, actor="service", now=now)
     return link_url(service.settings.model_copy(update={"port": port}).pages_url, code)
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """SIGTERM and Ctrl-C come after this: of first tokens that were made nobody would have the text, and a later start
+    makes none."""
+    told: list[int] = []
+    stops = signal.SIGTERM, signal.SIGINT
+    before = [signal.signal(number, lambda number, _frame: told.append(number)) for number in stops]
+    try:
+        yield
+    finally:
+        for number, handler in zip(stops, before, strict=True):
+            signal.signal(number, handler)
+    for each in told[:1]:
+        signal.raise_signal(each)
 
 
 def _first_start(service: Service, address: str, port: int) -> None:

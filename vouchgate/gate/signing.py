@@ -143,8 +143,8 @@ def open_signer(settings: Settings, store: Store, now: datetime) -> LogSigner | 
 
 
 def missing_of_signed(settings: Settings, store: Store) -> str | None:
-    """What the tree lacks of what was signed last, as it is noted beside the key, in a sentence; None where it lacks
-    nothing, or where nothing that may be read is noted."""
+    """What the database lacks of what was signed last, as it is noted beside the key, in a sentence; None where it
+    lacks nothing, or where nothing that may be read is noted."""
     path = key_file(settings)
     if path is None or not all(os.access(each, os.R_OK) for each in (path, _state(path))):
         return None
@@ -152,9 +152,14 @@ def missing_of_signed(settings: Settings, store: Store) -> str | None:
         origin = known_keys.origin(connection)
     try:
         LogSigner(origin or "", (), path).check(store)
+        noted, kept = _noted(_state(path))
     except LogKeyError as error:
         return str(error)
-    return None
+    with store.read() as connection:
+        last = tree.last_checkpoint(connection, published=False)
+    if noted.origin != origin or (0 if last is None else last[0]) >= kept:
+        return None
+    return f"Checkpoints: the one of {kept} entries, or a later one, was in the database, and none is there any more."
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +188,8 @@ class LogSigner:
         head = Checkpoint(self.origin, tree.size_of(connection), tree.read_edge(connection).root)
         last = tree.last_checkpoint(connection, published=False)
         signed = [] if last is None else [parse_checkpoint(parse_note(last[1].encode()).text)]
-        signed += [] if self.file is None or not _state(self.file).exists() else [_noted(_state(self.file))]
+        if self.file is not None and _state(self.file).exists():
+            signed.append(_noted(_state(self.file))[0])
         for each in signed:
             if each.origin != self.origin:
                 continue
@@ -205,7 +211,8 @@ class LogSigner:
         with self._alone(), store.read() as connection:
             head = self._head(connection)
             if self.file is not None:
-                _note(_state(self.file), head)
+                last = tree.last_checkpoint(connection, published=False)
+                _note(_state(self.file), head, 0 if last is None else last[0])
         text = str(head)
         return head.size, f"{text}\n{self._sign(text)}"
 
@@ -227,11 +234,12 @@ def _state(file: Path) -> Path:
     return file.with_name(file.name + ".signed")
 
 
-def _note(path: Path, head: Checkpoint) -> None:
+def _note(path: Path, head: Checkpoint, kept: int) -> None:
+    """Notes a head that is about to be signed, and the size of the newest checkpoint that the database has by then."""
     made = path.with_name(path.name + ".new")
     try:
         with os.fdopen(open_private(made), "w") as file:
-            json.dump({"checkpoint": str(head)}, file)
+            json.dump({"checkpoint": str(head), "kept": kept}, file)
             file.flush()
             os.fsync(file.fileno())
         made.replace(path)
@@ -241,9 +249,10 @@ def _note(path: Path, head: Checkpoint) -> None:
         ) from error
 
 
-def _noted(path: Path) -> Checkpoint:
+def _noted(path: Path) -> tuple[Checkpoint, int]:
     try:
-        return parse_checkpoint(json.loads(path.read_text())["checkpoint"])
+        read = json.loads(path.read_text())
+        return parse_checkpoint(read["checkpoint"]), int(read.get("kept", 0))
     except (ValueError, KeyError, TypeError, Malformed) as error:
         raise LogKeyError(
             f"{path}, which notes what was signed last, cannot be read: put it back from a copy"

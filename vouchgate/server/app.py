@@ -106,6 +106,7 @@ def create_app(service: Service, shared: Path | None = None) -> FastAPI:
     app.state.rate_limit = RateLimit(service.policy.limits.claims_per_minute, folder=shared)
     app.state.record_rate_limit = RateLimit(service.policy.records.per_minute, folder=shared)
     app.state.sign_in_attempts = None  # made with the pages
+    app.state.look = None  # whether the service is ready, while somebody looks
     app.state.oidc = open_oidc(service.settings, service.policy)
     problems.install(app)
     for router in (

@@ -12,7 +12,7 @@ from typing import Any
 
 import httptools
 import uvicorn
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 log = logging.getLogger(__name__)
@@ -266,7 +266,7 @@ class Server(uvicorn.Server):
     def __init__(self, app: ASGIApp, ready: Callable[[], None], grace_seconds: int, **options: Any) -> None:
         """`grace_seconds` are for requests under way when it is told to stop."""
         config = uvicorn.Config(
-            app,
+            self._ended_quietly(app),
             http=Connection,
             ws="none",
             log_config=None,
@@ -289,6 +289,24 @@ class Server(uvicorn.Server):
                 for listener in sockets or ()
             ]
             self._ready()
+
+    def _ended_quietly(self, app: ASGIApp) -> ASGIApp:
+        """The application, of which what the end of the service cuts off is no error: uvicorn, which cancels requests
+        and says how many, and cancels all else at a second Ctrl-C, would log each with all that was called for it."""
+
+        async def call(scope: Scope, receive: Receive, send: Send) -> None:
+            async def tell(message: Message) -> None:
+                if message["type"] == "lifespan.shutdown.failed" and self.force_exit:
+                    message = {"type": "lifespan.shutdown.complete"}
+                await send(message)
+
+            try:
+                await app(scope, receive, send if scope["type"] == "http" else tell)
+            except asyncio.CancelledError:
+                if scope["type"] != "http":
+                    raise
+
+        return call
 
     def _connection(self) -> Connection:
         return Connection(self.config, self.server_state, self.lifespan.state)

@@ -10,10 +10,11 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
 
-from pydantic import SecretStr
+from pydantic import SecretStr, ValidationError
 
 from vouchgate.ingest.citations.detection import install
 from vouchgate.ingest.citations.kinds import CitationKind, KindError, Reader
+from vouchgate.ingest.language.validation import plain_message
 from vouchgate.ingest.net.client import Outbound
 from vouchgate.ingest.sources.tracker import Tracker, load_trackers
 from vouchgate.settings import PREFIX, Settings, SettingsError
@@ -99,17 +100,24 @@ def _trackers(settings: Settings) -> Iterator[CitationKind]:
     if settings.jira_url is not None:
         for tracker in load_trackers(data / "trackers" / "jira.toml"):
             changed = {"base": settings.jira_url, "projects": settings.jira_projects}
-            yield _checked(tracker.model_dump() | changed | {"example": f"{settings.jira_projects[0]}-12"})
+            fields = tracker.model_dump() | changed | {"example": f"{settings.jira_projects[0]}-12"}
+            yield _checked(fields, "JIRA_PROJECTS")
     if settings.linear_teams:
         for tracker in load_trackers(data / "trackers" / "linear.toml"):
             changed = {"base": settings.linear_url, "projects": settings.linear_teams}
-            yield _checked(tracker.model_dump() | changed | {"example": f"{settings.linear_teams[0]}-12"})
+            fields = tracker.model_dump() | changed | {"example": f"{settings.linear_teams[0]}-12"}
+            yield _checked(fields, "LINEAR_TEAMS")
     for file in settings.trackers:
-        yield from (tracker.kind() for tracker in load_trackers(file))
+        try:
+            yield from (tracker.kind() for tracker in load_trackers(file))
+        except KindError as error:
+            raise KindError(f"{PREFIX}TRACKERS: {error}") from error
 
 
-def _checked(fields: dict[str, Any]) -> CitationKind:
+def _checked(fields: dict[str, Any], setting: str) -> CitationKind:
     try:
         return Tracker.model_validate(fields).kind()
+    except ValidationError as error:
+        raise KindError(f"{PREFIX}{setting}: {plain_message(error.errors()[0])}") from error
     except ValueError as error:
-        raise KindError(f"{fields['name']}: {error}") from error
+        raise KindError(f"{PREFIX}{setting}: {error}") from error

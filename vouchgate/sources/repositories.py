@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from vouchgate.ingest.sources.git.mirror import Mirror
+from vouchgate.ingest.sources.git.record_dirs import checked_directories
+from vouchgate.ingest.sources.git.refs import checked_ref
 from vouchgate.ingest.sources.git.repository import NO_GIT, SourceError
 from vouchgate.ingest.sources.git.source import GitSource
-from vouchgate.settings import Settings
+from vouchgate.settings import PREFIX, Settings
+
+_CHECKS: dict[str, Callable[[tuple[str, ...]], object]] = {
+    "adr_dirs": checked_directories,
+    "ref": lambda refs: [checked_ref(each) for each in refs],
+}
 
 
 class RepositoryError(ValueError):
@@ -21,6 +28,11 @@ def open_repositories(
 ) -> GitSource:
     """Reads what is in the configured repositories, or in these work trees. Raises RepositoryError when one of them
     cannot be read; unless they are `needed`, that is not asked."""
+    for name, check in _CHECKS.items():
+        try:
+            check(getattr(settings, name))
+        except ValueError as error:
+            raise RepositoryError(f"{PREFIX}{name.upper()}: {error}") from error
     try:
         opened = [
             _opened(settings, each) for each in (settings.repo if repositories is None else repositories)

@@ -26,7 +26,7 @@ from vouchgate.ingest.sources.forges.gitlab import GitLab
 from vouchgate.ingest.sources.git.source import GitSource
 from vouchgate.ingest.sources.web.extractor import Extractor
 from vouchgate.ingest.sources.web.source import WebSource
-from vouchgate.settings import Settings, plain
+from vouchgate.settings import Settings, SettingsError, plain
 from vouchgate.sources.corpora import open_corpora
 from vouchgate.sources.plugins import install_kinds, sources_of
 from vouchgate.sources.reader import ReadingCache, Sources
@@ -101,7 +101,10 @@ def _open_forges_and_pages(settings: Settings, outbound: Outbound, web: WebSourc
     """Issues and URLs are read by the same forges, so that all that is asked of one is counted together."""
 
     def forge(kind: type[AnyForge], base: str, token: SecretStr | None, repository: str | None) -> AnyForge:
-        return kind(outbound, base=base, token=plain(token), repository=repository, clock=_now)
+        try:
+            return kind(outbound, base=base, token=plain(token), repository=repository, clock=_now)
+        except ValueError as error:
+            raise SettingsError(str(error)) from error
 
     github = forge(GitHub, settings.github_url, settings.github_token, settings.github_repo)
     gitlab = forge(GitLab, settings.gitlab_url, settings.gitlab_token, settings.gitlab_repo)

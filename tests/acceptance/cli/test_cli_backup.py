@@ -188,6 +188,37 @@ def test_what_came_after_a_backup_is_erased_again_and_signed_under_another_name(
     assert "unbroken" in told(capsys, "log", "verify", *place)
 
 
+def test_checkpoints_that_were_removed_are_missed_and_one_that_was_never_kept_is_not(
+    tmp_path: Path, migrated_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = shutil.copyfile(migrated_file, tmp_path / "gate.db")
+    settings, place = (
+        Settings(database_url=f"sqlite:///{file}", offline=True),
+        ("--database-url", f"sqlite:///{file}"),
+    )
+    store = Store.open(settings.database_url, threshold=THRESHOLD)
+    try:
+        for number in (1, 2):
+            claims(store, number)
+            sign(settings, store)
+        claims(store, 3)
+        signer = open_signer(settings, store, NOW)
+        assert signer is not None
+        asyncio.run(Sequencer(store, None).job.run_once(NOW + timedelta(minutes=1)))
+        signer.sign(store)  # and its process is gone before it is kept
+        assert "unbroken" in told(capsys, "log", "verify", *place)
+        with closing(sqlite3.connect(file)) as connection, connection:
+            connection.execute(
+                "DELETE FROM log_checkpoint WHERE size = (SELECT max(size) FROM log_checkpoint)"
+            )
+        assert run(["log", "verify", *place]) == 1
+        assert "none is there any more" in capsys.readouterr().out
+        asyncio.run(Sequencer(store, signer).job.run_once(NOW + timedelta(minutes=2)))
+        assert "unbroken" in told(capsys, "log", "verify", *place)
+    finally:
+        store.close()
+
+
 def test_a_key_and_a_list_come_along_where_there_is_none(
     tmp_path: Path, migrated_file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

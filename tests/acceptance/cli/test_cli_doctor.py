@@ -130,6 +130,13 @@ def test_what_is_missing_is_said_in_the_order_to_mend_it(
         "Nothing answers at http",
     ]
     shutil.copy(migrated_file, broken)
+    for where, said in (
+        ("nowhere/vouchgate.db", "The database cannot be made: there is no folder /nowhere."),
+        (f"{'x' * 300}.db", f"The database cannot be used: [Errno 36] File name too long: '{'x' * 300}.db'."),
+    ):
+        here = {"VOUCHGATE_DATABASE_URL": f"sqlite:///{where}", "VOUCHGATE_URL": NOBODY}
+        told = everything(tmp_path, origin.path, **here)
+        assert told[told.index(MISSING) + 1] == f"1. {said}"
     url = f"sqlite:///{broken}"
     agent, auditor = make_token(url, Role.AGENT, ["me"]), make_token(url, Role.AUDITOR, ["me"])
     nobody_rules = "Nobody rules on what waits"

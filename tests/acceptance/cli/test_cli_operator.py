@@ -29,6 +29,7 @@ from tests.acceptance.cli_program import (
     json_lines,
     serving,
 )
+from tests.running.patience import until
 from tests.running.processes import Program
 from vouchgate.settings import DATABASE, EARLIER_DATABASE
 
@@ -155,6 +156,30 @@ def test_a_first_start_without_a_terminal_leaves_them_in_a_file_of_its_operator_
         assert service.printed == f"listening on {service.address}\n"
 
 
+def test_a_first_start_that_is_told_to_stop_meanwhile_leaves_all_of_its_tokens(
+    tmp_path: Path, migrated_file: Path
+) -> None:
+    with closing(sqlite3.connect(shutil.copyfile(migrated_file, tmp_path / DATABASE))) as database:
+        database.executescript(  # a token takes a while
+            "CREATE VIEW many AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 300000) "
+            "SELECT i FROM n; CREATE TRIGGER slow BEFORE INSERT ON token BEGIN SELECT count(*) FROM many; END;"
+        )
+    with Path(os.devnull).open("w") as nothing:
+        program = Program(
+            ["serve", "--port", "0"],
+            directory=tmp_path,
+            environment=clean_environment(),
+            streams=(nothing, nothing, nothing),
+        )
+        try:
+            (file,) = until(lambda: [*tmp_path.glob("vouchgate-first-start-*")])
+            program.send_signal(signal.SIGTERM)
+            program.wait(120)
+        finally:
+            program.kill()
+    assert len(set(TOKEN.findall(file.read_text()))) == 3
+
+
 def test_a_first_start_that_cannot_make_all_tokens_says_what_to_do(
     tmp_path: Path, migrated_file: Path
 ) -> None:
@@ -198,6 +223,7 @@ def test_a_database_by_its_earlier_name_stops_every_command_that_would_make_anot
         (("--database-url", "oracle://x"), "postgresql://"),
         (("--policy", "none.toml"), "none.toml"),
         (("--host", "203.0.113.7"), "cannot listen on 203.0.113.7"),
+        (("--database-url", f"sqlite:///{'x' * 300}"), f"{'x' * 300}.log-key: File name too long"),
     ],
 )
 def test_what_stops_the_start_is_one_line(arguments: tuple[str, ...], says: str, tmp_path: Path) -> None:

@@ -169,7 +169,9 @@ def test_what_is_worked_on_has_all_the_time_it_needs(served: tuple[App, Server, 
         assert read_until(waits, b"\r\n\r\n0")
 
 
-def test_what_is_not_done_when_the_server_ends_is_to_be_sent_again(served: tuple[App, Server, int]) -> None:
+def test_what_is_not_done_when_the_server_ends_is_to_be_sent_again(
+    served: tuple[App, Server, int], caplog: pytest.LogCaptureFixture
+) -> None:
     app, server, port = served
     with closing(connect(port, GET % b"wait")) as waits, closing(connect(port, GET % b"stream")) as streams:
         assert read_until(streams, b"begins")
@@ -179,6 +181,8 @@ def test_what_is_not_done_when_the_server_ends_is_to_be_sent_again(served: tuple
         assert answer.startswith(b"HTTP/1.1 503 ") and b'"code":"stopping"' in answer
         assert b"retry-after: 1" in answer
         assert b"stopping" not in read_all(streams)
+    assert "Cancel 2 running task(s)" in caplog.text
+    assert not [record for record in caplog.records if record.exc_info]
 
 
 def test_who_has_sent_all_and_shuts_that_way_down_gets_its_answers(served: tuple[App, Server, int]) -> None:

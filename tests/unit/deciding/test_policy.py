@@ -130,6 +130,11 @@ def test_digest_changes_with_any_value(tmp_path: Path) -> None:
         ("[score]\nreachable = 0.9", "sum to 1"),
         ('[lexicon.groups.no_such_group]\nadd = ["i reckon"]', "no_such_group"),
         ("[presets.strict]\nconfidence_floor = 0.1", "presets"),
+        ("[queue]\nper_agent = true", "queue.per_agent: must be a number"),
+        ("[judge]\nenabled = 1", "judge.enabled: must be true or false"),
+        ("[queue]\nper_agent = 99999999999999999999", "queue.per_agent: must be at most"),
+        ("[judge]\nquestions_per_day = 1e19", "judge.questions_per_day: must be at most"),
+        (f"a = {'[' * 9999}", "TOML"),
         ("not toml at all", "TOML"),
     ],
 )

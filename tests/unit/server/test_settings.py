@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.settings import (
     DATABASE,
     EARLIER_DATABASE,
@@ -16,6 +17,8 @@ from vouchgate.settings import (
     database_to_open,
     load_settings,
 )
+from vouchgate.sources.repositories import RepositoryError, open_repositories
+from vouchgate.sources.setup import open_sources
 
 
 @pytest.fixture(autouse=True)
@@ -79,6 +82,8 @@ def test_lists_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         ("VOUCHGATE_CITATION_NETWORKS", "localhost:80", "VOUCHGATE_CITATION_NETWORKS"),
         ("VOUCHGATE_CITATION_NETWORKS", "10.0.0.1/8", "VOUCHGATE_CITATION_NETWORKS"),
         ("VOUCHGATE_GITHUB_REPO", "no-slash", "VOUCHGATE_GITHUB_REPO"),
+        ("VOUCHGATE_MEMORY_FILES", "notes.md,/etc/notes.md", "VOUCHGATE_MEMORY_FILES: '/etc/notes.md' is no"),
+        ("VOUCHGATE_OFFICIAL_PATHS", "../policies", "VOUCHGATE_OFFICIAL_PATHS"),
         ("VOUCHGATE_OIDC_ISSUER", "http://login.example.org", "VOUCHGATE_OIDC_ISSUER"),
         ("VOUCHGATE_OIDC_ISSUER", "https://me@login.example.org", "VOUCHGATE_OIDC_ISSUER"),
         ("VOUCHGATE_OIDC_ISSUER", "https://login.example.org?a=b", "VOUCHGATE_OIDC_ISSUER"),
@@ -101,7 +106,32 @@ def test_bad_setting_is_named(monkeypatch: pytest.MonkeyPatch, name: str, value:
         load_settings(os.environ)
 
 
-@pytest.mark.parametrize("text", ["databse_url = 1", "[repo", "port = []"])
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("ADR_DIRS", "docs,/adrs", "The ADR directory '/adrs' is not"),
+        ("REF", "main,a b", "'a b' is no name"),
+        ("GITLAB_REPO", "/acme/gate", "'/acme/gate' is not the path"),
+        ("LINEAR_TEAMS", "OPS,night shift", "projects must be the keys of projects, like OPS"),
+        ("TRACKERS", "nowhere.toml", "nowhere.toml: No such file or directory"),
+    ],
+)
+def test_what_only_shows_when_sources_are_opened_is_named_on_one_line(
+    name: str, value: str, says: str
+) -> None:
+    settings = load_settings({}, **{name.lower(): value})
+    with (
+        pytest.raises((SettingsError, RepositoryError)) as raised,
+        open_sources(settings, load_policy(None), open_repositories(settings)),
+    ):
+        pass
+    assert str(raised.value).startswith(f"VOUCHGATE_{name}: {says}")
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "text", ["databse_url = 1", "[repo", "port = []", "repo = [1]", "policy = []", f"a = {'[' * 9999}"]
+)
 def test_bad_file_is_an_error(text: str) -> None:
     Path("vouchgate.toml").write_text(text, "utf-8")
     with pytest.raises(SettingsError):
