@@ -208,6 +208,7 @@ class Lists:
     away: frozenset[str]
     assigning: frozenset[str]  # keys of what a name and its value say by their form
     acting: frozenset[str]  # verbs that somebody does to something
+    preventing: frozenset[str]  # keys of verbs before "from" and what nobody does
     counting: frozenset[str]  # the keys of numbers in words
     indexed: frozenset[str]  # small words that may be what a word of a statement is found under
     written: Mapping[str, tuple[str, ...]]  # a number to its words, a group to the keys of its words
@@ -303,6 +304,7 @@ def _load() -> Lists:
         away=frozenset(raw["away"]),
         assigning=frozenset(map(term_key, raw["assigning"])),
         acting=frozenset(raw["acting"]),
+        preventing=frozenset(map(term_key, raw["preventing"])),
         indexed=frozenset(raw["comparing"]).union(
             key for key, words in written.items() if key[0] == "#" for key in words
         ),

@@ -28,6 +28,10 @@ from vouchgate.ingest.support.tokens import Token
 _LONGEST = 6  # words of a subject; a longer one was not read rightly
 _EXCLUSIVE = frozenset({"by", "when", "span", "since", "until"})  # of these there is one
 _MEANS = frozenset({"by", "through", "with"})  # of what is done actively, who helps: "sends it by Postfix"
+_BELONGS = frozenset(
+    {"of", "behind", "beside", "near", "around", "at", "in", "for", "to", "with", "like", "from"}
+)
+_NOT_IT = frozenset({"another", "other"})
 _POSSESSIVE = frozenset({"its", "their", "his", "her"})
 _PLACES = frozenset({"at", "from", "to"})
 _CONDITIONS = frozenset({"unless", "until"})  # which a place has to say, too
@@ -123,7 +127,10 @@ class _Pair:
         if self._agent_exchanged(act, other):
             return True
         if not lacking:
-            return known and act.passive == other.passive and self._unheard_of(act, other, theirs)
+            alike = act.passive == other.passive
+            return alike and (
+                (known and self._unheard_of(act, other, theirs)) or self._beside_it(act, other, theirs)
+            )
         if not known:  # a pronoun stands for what was named before
             return act.passive == other.passive and any(min(self._where(at)) > other.at for at in lacking)
         return self._another(act, other, theirs, lacking)
@@ -189,6 +196,22 @@ class _Pair:
             return False
         done = {*act.object, *(at for _, run in act.settings for at in run)}
         return any(self._where(at) for at in done)
+
+    def _beside_it(self, act: Act, other: Act, theirs: Run) -> bool:
+        """Whether the place says it of what it names by the subject of the statement: "the team behind the gateway",
+        "another gateway"."""
+        if not act.subject or not theirs or act.copula or other.copula or len(theirs) > _LONGEST:
+            return False
+        own, head = _head(self._ours, act.subject), _head(self._theirs, theirs)
+        one, two = own[-1], head[-1]
+        if not {*self._where(one)}.isdisjoint(head):
+            before = self._theirs[head[0] - 1].low if head[0] else ""
+            return before in _NOT_IT and not any(word.low in _NOT_IT for word in self._ours)
+        if two + 1 == len(self._theirs) or self._ours_too(self._theirs[two]):
+            return False
+        behind = self._theirs[two + 1]
+        belongs = behind.low in _BELONGS and behind.start == self._theirs[two].end + 1
+        return belongs and not {*self._where(one)}.isdisjoint(theirs)
 
     def _another(self, act: Act, other: Act, theirs: Run, lacking: Sequence[int]) -> bool:
         """Whether the subject of an act lacks what it has in the statement because it is another one."""

@@ -21,10 +21,11 @@ _OPEN = frozenset({"should", "must", "may", "can", "could", "might", "would", "s
 _COMING = frozenset({"will", "shall", "going"})
 _NOT_ACTIVE = ACTS.be | {"by", ""}  # behind what was done to something
 _ASKED = 3  # words behind one that asks, in which "to" stands
+_PREVENTED = 6  # words before "from", among which a verb says that something is kept from it
 _AUXILIARIES = 2  # words before a verb
 _AS_IT_STANDS = ("adverbs", "clauses", "modals")
 _DECIDING = ("we", "you")  # "we will use Redis" is how records decide, and "you will wear a helmet" is a rule
-_OF_ALL = ("adverbs", "clauses")  # what may stand before the subject, too
+_OF_ALL = ("adverbs", "clauses", "reports")  # what may stand before the subject, too
 
 
 def governed(words: Sequence[Token], place: Sequence[Token]) -> dict[str, float]:
@@ -34,7 +35,7 @@ def governed(words: Sequence[Token], place: Sequence[Token]) -> dict[str, float]
     done = _done(words)
     if _is_to_come(words, place):
         found["governed"] = 1.0
-    if not done and not any(token.low in LISTS.governing for token in place):
+    if not done and not any(token.low in LISTS.governing or token.low == "from" for token in place):
         return found
     if _only_due(done, place):
         found["governed"] = 1.0
@@ -47,7 +48,7 @@ def governed(words: Sequence[Token], place: Sequence[Token]) -> dict[str, float]
     opens = ours[0].keys if ours else ()
     seen: set[str] = set()
     for at, token in enumerate(place):
-        if _wished(place, at, said, before):
+        if _wished(place, at, said, before) or _prevented(place, at, said, before):
             found["governed"] = 1.0
         due = _is_due(place, at)
         ruled = bool(done) and token.low in LISTS.ruling and token.low not in said  # what "must" be done
@@ -106,6 +107,17 @@ def _wished(place: Sequence[Token], at: int, said: frozenset[str], ours: Collect
     return act is not None and any(key in ours for key in act.keys)
 
 
+def _prevented(place: Sequence[Token], at: int, said: frozenset[str], ours: Collection[str]) -> bool:
+    """Whether something is kept "from" doing what the statement says, which has nothing of that."""
+    behind = place[at + 1 : at + 2]
+    if place[at].low != "from" or "from" in said or not behind or not behind[0].low.endswith("ing"):
+        return False
+    by = place[max(0, at - _PREVENTED) : at]
+    return any(not LISTS.preventing.isdisjoint(word.keys) for word in by) and any(
+        key in ours for key in behind[0].keys
+    )
+
+
 def _only_due(done: Collection[str], place: Sequence[Token]) -> bool:
     """Whether the place has something that was done only as what somebody is to do, or not to."""
     there: dict[str, set[bool]] = {}
@@ -153,6 +165,7 @@ def _act(forms: frozenset[str], behind: Sequence[Token]) -> Token | None:
         behind = behind[to:]  # "asks the mill to sell"
     fits = (
         not forms.isdisjoint(_AS_IT_STANDS)
+        or ("reports" in forms and any(word.low == "that" for word in behind[:1]))
         or ("infinitives" in forms and to is not None)
         or ("participles" in forms and any(word.low.endswith("ing") for word in behind[: 1 + from_]))
     )

@@ -202,7 +202,7 @@ def test_what_it_may_not_lift(agrees: CrossEncoder) -> None:
     """It never makes up for what no source has, for what a source contradicts, or for a hedge."""
     lifts = policy_with(spoken_of="store", lifts_from=0.5)
     for content, rule in (
-        (CLAIM.replace("30", "40"), "uncovered"),
+        (CLAIM.replace("30", "40"), "refuted"),
         (f"{CLAIM}. Eve is the admin of all gateways.", "uncovered"),
         (f"I think {CLAIM}", "speculation"),
         (f"{CLAIM}, roughly", "technical_hedge"),

@@ -58,6 +58,11 @@ def held(claim: str, text: str) -> tuple[Held, ...]:
         ),  # "the court" is not she beside her
         ("The appeals court dismissed the suit in 2020.", SUIT, "elsewhere"),
         ("Feature flags live in Vault.", FLAGS, "elsewhere"),  # another place
+        # Of what is named by it.
+        ("The mill sells flour to guests.", "Another mill sells flour to guests.", "elsewhere"),
+        ("The mill sells flour to guests.", "The other mill sells flour to guests.", "elsewhere"),
+        ("The mill sells flour to guests.", "The shop behind the mill sells flour to guests.", "elsewhere"),
+        ("The mill sells flour to guests.", "The owner of the mill sells flour to guests.", "elsewhere"),
         ("Feature flags are read on each request.", FLAGS, "elsewhere"),
         ("Secrets live in flags.yaml.", FLAGS, "elsewhere"),
         ("Secrets and feature flags live in Vault.", FLAGS, "elsewhere"),  # one of the two does
@@ -98,6 +103,9 @@ def test_what_is_said_of_something_else_is_not_stated(claim: str, text: str, why
     ("claim", "text"),
     [
         ("The lake freezes in December.", LAKE),
+        ("The owner of the mill sells flour.", "The owner of the mill sells flour."),
+        ("The other mill sells flour.", "The other mill sells flour."),
+        ("Guests of the mill pay at the gate.", "York - Guests of the mill pay at the gate."),
         ("The lake is free of ice by late April.", LAKE),
         ("The west wing was painted in 1961 by Nils Berg.", WINGS),
         ("Nils Berg painted the west wing in 1961.", WINGS),
