@@ -104,8 +104,10 @@ def qualified(
         ("former", LISTS.former, LISTS.former),
         ("reported", LISTS.reported, LISTS.reported),
     ):
-        reach = _reached(source, place, cues)
-        found[name] = float(bool(reach) and _only_within(met, _reached(text, words, own), reach))
+        ours, reach = _reached(text, words, own), _reached(source, place, cues)
+        if name == "reported":
+            ours, reach = ours | _thought_of(text, words), reach | _thought_of(source, place)
+        found[name] = float(bool(reach) and _only_within(met, ours, reach))
     lows = {token.low for token in place}
     once = any(
         token.low in LISTS.former and token.low.endswith("ly") and token.low not in lows for token in words
@@ -215,17 +217,21 @@ def _reached(text: str, words: Sequence[Token], cues: frozenset[str]) -> frozens
             continue
         if token.shown == MAY:
             continue
-        if (
-            token.low in _NOTIONS
-            and LISTS.reported is cues
-            and any(word.low == "that" for word in words[at + 1 : at + 1 + _THAT])
-        ):
-            found.update(_after(text, words, at))
         if token.low in cues or (_USED_TO in cues and _used_to(text, words, at)):
             found.update(
                 _before(text, words, at) if token.low in LISTS.backwards else _after(text, words, at)
             )
     return frozenset(found)
+
+
+def _thought_of(text: str, words: Sequence[Token]) -> frozenset[int]:
+    """Which words are of something that somebody thought of: "the idea that the office is open"."""
+    return frozenset(
+        index
+        for at, token in enumerate(words)
+        if token.low in _NOTIONS and any(word.low == "that" for word in words[at + 1 : at + 1 + _THAT])
+        for index in _after(text, words, at)
+    )
 
 
 def _passed_over(text: str, words: Sequence[Token]) -> frozenset[int]:
