@@ -74,13 +74,11 @@ def words_of(text: str) -> Iterator[Word]:
         start, end = match.span()
         shown = match.group()
         if shown[0] == "_" or shown[-1] == "_":  # it is stressed, or a name of code
-            start, end = (
-                start + len(shown) - len(shown.lstrip("_")),
-                end - len(shown) + len(shown.rstrip("_")),
-            )
-            if start >= end:
-                continue
+            start += len(shown) - len(shown.lstrip("_"))
             shown = shown.strip("_")
+            end = start + len(shown)
+            if not shown:
+                continue
         key, kind, parts = _read(shown[:_LONGEST])
         if kind is Kind.WORD and after and shown[0].isupper():
             opens = _OPENING.search(text, after, min(start, after + 8))

@@ -256,14 +256,11 @@ def _used_to(text: str, words: Sequence[Token], at: int) -> bool:
         return False
     if near[0].low in LISTS.once:
         return True
-    first = next((i + 1 for i in range(at - 1, -1, -1) if _parted(text, words, i)), 0)
-    last = next((i for i in range(at, len(words)) if _parted(text, words, i)), len(words))
-    return not any(is_verb(words, other) for other in range(first, last) if other not in (at, at + 2))
-
-
-def _parted(text: str, words: Sequence[Token], at: int) -> bool:
-    """Whether a sentence ends behind a word."""
-    return at + 1 == len(words) or not _END.isdisjoint(text[words[at].end : words[at + 1].start])
+    sentences = parts_of(words, text, _END)
+    others = (
+        i for i, sentence in enumerate(sentences) if sentence == sentences[at] and i not in (at, at + 2)
+    )
+    return not any(is_verb(words, other) for other in others)
 
 
 def _denied(text: str, words: Sequence[Token]) -> frozenset[int]:
