@@ -16,6 +16,7 @@ from itertools import pairwise, zip_longest
 from vouchgate.ingest.contradictions.lists import LISTS as OPPOSITES
 from vouchgate.ingest.contradictions.lists import root_of
 from vouchgate.ingest.support.clauses.binding import binding
+from vouchgate.ingest.support.clauses.bounded import bounded
 from vouchgate.ingest.support.clauses.causes import turned_about
 from vouchgate.ingest.support.clauses.columns import stands_otherwise, wrong_column, wrong_end
 from vouchgate.ingest.support.clauses.elsewhere import beside_other_acts
@@ -42,6 +43,8 @@ _RUN = 3  # words in a row that the place lacks: one of 374 judged statements th
 _SHORT = 5  # letters; a longer word in "-ly" is an adverb, "early" and "reply" are none
 _OPENING = frozenset('.!?:"“\n')  # between two words: a capital behind it means nothing
 _COUNTED = 1.5  # a number's weight in that choice: "after 24 hours" is where these are, whatever else expires
+_SWITCHED = {"on": "enabled", "off": "disabled"}  # behind one of these
+_SWITCHES = frozenset({"switch", "turn"})
 _TITLED = 0.8  # of a word's weight in the choice of the place, when only the title has it
 
 
@@ -98,10 +101,13 @@ def align(text: str, start: int, end: int, source: SourceText) -> Alignment:
     )
     row = source.text[span[0]] == "|"
     if row:
-        measures["other_row"] = float(measures["subject"] or _attached_elsewhere(words, missing, absent))
+        elsewhere = measures["subject"] or _attached_elsewhere(words, missing, absent)
         cells = words, source.head(at), source.text[slice(*span)]
-        measures["wrong_end"] = float(wrong_end(*cells) or wrong_column(*cells))
-        measures["opposites"] += stands_otherwise(words, place)
+        measures |= {
+            "other_row": float(elsewhere),
+            "wrong_end": float(wrong_end(*cells) or wrong_column(*cells)),
+            "opposites": measures["opposites"] + stands_otherwise(words, place),
+        }
     if measures["here"] > HALF:
         measures |= binding(text, words, source.text, place)
         measures |= beside_other_acts(text, words, source.text, place)
@@ -116,15 +122,39 @@ def align(text: str, start: int, end: int, source: SourceText) -> Alignment:
     measures |= governed(words, place) | {
         "part_unsaid": float(not row and _part_unsaid(text, words, missing))
     }
-    measures["bystander"] = float(bystander(words, place, source.text))
-    measures["turned_round"] = float(turned_round(words, place))
-    measures["unrelated"] = float(unrelated(words, place))
-    measures["other_sign"] = float(other_sign(text, words, source.text, place))
-    measures["labelled"] = float(labelled(text, words, place, missing))
-    measures["turned_about"] = float(turned_about(text, words, source.text, place))
-    measures["swapped"] = float(swapped(text, words, source.text, place))
-    measures["exchanged"] = float(exchanged(text, words, source.text, place))
+    own = _keys_of(wanted, found)
+    measures |= {
+        "bystander": float(bystander(words, place, source.text)),
+        "turned_round": float(turned_round(words, place)),
+        "unrelated": float(unrelated(words, place)),
+        "other_sign": float(other_sign(text, words, source.text, place)),
+        "labelled": float(labelled(text, words, place, missing)),
+        "turned_about": float(turned_about(text, words, source.text, place)),
+        "swapped": float(swapped(text, words, source.text, place)),
+        "exchanged": float(exchanged(text, words, source.text, place)),
+        "named_otherwise": float(
+            bool(measures["missing_names"])
+            and (bool(measures["replaced"] or measures["subject"]) or _names_another(place, own))
+        ),
+    }
+    if not row and measures["here"] > HALF:
+        lines = [each for each in source.spans[at : at + 2] if each[1] <= span[1]]
+        measures |= bounded(words, own, place, source.text, lines)
     return Alignment(words, wanted, span, missing, absent, measures, row)
+
+
+def _keys_of(wanted: Sequence[Token], found: Sequence[tuple[tuple[str, float], ...]]) -> frozenset[str]:
+    """All keys of a statement, those under which the source has its words too."""
+    return frozenset(
+        key
+        for token, keys in zip(wanted, found, strict=True)
+        for key in (*token.keys, *token.parts, *(each for each, _ in keys))
+    )
+
+
+def _names_another(place: Sequence[Token], own: frozenset[str]) -> bool:
+    """Whether the place has a name that the statement has not, and that may stand in the stead of a missing one."""
+    return any(token.name and own.isdisjoint((*token.keys, *token.parts)) for token in place)
 
 
 def _attached_elsewhere(words: Sequence[Token], missing: Sequence[Token], absent: Sequence[Token]) -> bool:
@@ -402,12 +432,12 @@ def _opposites(words: Sequence[Token], place: Sequence[Token]) -> int:
     """Words of the statement that the place has not, and of which it has the opposite; where that alone shows nothing,
     as of "above" and "below", beside the same word."""
     theirs: dict[str, list[int]] = {}
-    for at, token in enumerate(place):
-        for root in {root_of(token.low), OPPOSITES.key(token.low)}:
+    for at in range(len(place)):
+        for root in _roots(place, at):
             theirs.setdefault(root, []).append(at)
     count = 0
-    for at, token in enumerate(words):
-        roots = {root_of(token.low), OPPOSITES.key(token.low)}
+    for at in range(len(words)):
+        roots = _roots(words, at)
         if not theirs.keys().isdisjoint(roots):
             continue
         whole = any(other in theirs for root in roots for other in OPPOSITES.opposites_of(root))
@@ -416,6 +446,14 @@ def _opposites(words: Sequence[Token], place: Sequence[Token]) -> int:
             _beside_the_same(words, at, place, there) for other in beside for there in theirs.get(other, ())
         )
     return count
+
+
+def _roots(words: Sequence[Token], at: int) -> set[str]:
+    """Under what a word has its opposites; what is "switched off" is disabled."""
+    low = words[at].low
+    switched = low in _SWITCHED and at and not _SWITCHES.isdisjoint(words[at - 1].keys)
+    known = _SWITCHED[low] if switched else low
+    return {root_of(known), OPPOSITES.key(known)}
 
 
 def _beside_the_same(words: Sequence[Token], at: int, place: Sequence[Token], there: int) -> bool:

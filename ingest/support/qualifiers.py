@@ -89,12 +89,16 @@ def qualified(
     # What something else is preferred to is denied as well: "A rather than B" says "A, and not B".
     denied, denies = (denied | mine if denies else denied), (denies | others if denied else denies)
     apart = _denied_apart(met, denied, denies)
+    undone, undoes = _undone(text, words), denies | _undone(source, place)
     alike = frozenset() if apart else _denied_alike(text, words, source, place, met)
     plain = [(at, places) for at, places in met if words[at].keys[0] not in alike]
-    unsaid = bool(denied) and not denies
+    unsaid = bool(denied) and not undoes
     unsaid |= _turned_condition(words, place)
-    unsaid |= any(at in denied and places and denies.isdisjoint(places) for at, places in plain)
-    found = {"denial_unsaid": float(unsaid), "denial_said": float(_only_within(plain, denied, denies))}
+    unsaid |= any(at in denied and places and undoes.isdisjoint(places) for at, places in plain)
+    found = {
+        "denial_unsaid": float(unsaid),
+        "denial_said": float(_only_within(plain, denied | undone, denies)),
+    }
     found["turned"] = float(turned(words, place, met, (denied, denies), source))
     possible = LISTS.possible
     if any(token.low in LISTS.conditions for token in words):
@@ -243,8 +247,20 @@ def _passed_over(text: str, words: Sequence[Token]) -> frozenset[int]:
     for at, (token, after) in enumerate(pairwise(words)):
         if _PREFERRED.get(token.low) == after.low:
             found.update(_after(text, words, at + 1))
-        elif (token.low == "over" and chooses) or (token.low == "against" and decides):
+        elif (token.low == "over" and after.low != "to" and chooses) or (token.low == "against" and decides):
             found.update(_after(text, words, at))
+    return frozenset(found)
+
+
+def _undone(text: str, words: Sequence[Token]) -> frozenset[int]:
+    """What somebody does without, drops or leaves out, as a denial says in other words: "drop the usage of X" and "X is
+    no longer used"."""
+    found: set[int] = set()
+    for at, token in enumerate(words):
+        if token.low in LISTS.undoing:
+            found.update(_after(text, words, at))
+            if at and words[at - 1].low in ACTS.be:
+                found.update(_before(text, words, at))
     return frozenset(found)
 
 

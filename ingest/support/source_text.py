@@ -23,6 +23,7 @@ from vouchgate.ingest.support.tokens import (
     Token,
     abbreviations,
     measure_of,
+    one_of,
     shown_of,
     token_of,
     tokens_of,
@@ -87,6 +88,8 @@ class SourceText:
             for part in keys:
                 if part != key:
                     places.setdefault(part, []).append(sentence)
+            if (one := one_of(shown)) and one != key:
+                places.setdefault(one, []).append(sentence)
             if kind is Kind.NUMBER and (signed := _signed(text, start, stop)):
                 places.setdefault(signed, []).append(sentence)
         self._first += [len(self.words)] * (len(self.spans) + 1 - len(self._first))

@@ -40,7 +40,7 @@ VETOES: Mapping[str, str] = {
     "other_sign": "sign",
     "labelled": "label",
     "missing_numbers": "far",
-    "missing_names": "name",
+    "named_otherwise": "name",
     "absent_identifiers": "identifier",
     "denial_unsaid": "denial",
     "denial_said": "denial",
@@ -54,31 +54,34 @@ VETOES: Mapping[str, str] = {
     "reported": "reported",
     "under": "under",
     "governed": "governed",
-    "swapped": "roles",
     "exchanged": "exchanged",
     "turned_about": "exchanged",
     "wrong_end": "exchanged",
     "crossed": "crossed",
-    "mixed": "mixed",
     "compared": "opposite",
     "borrowed": "borrowed",
     "stray": "stray",
-    "elsewhere": "elsewhere",
     "beside": "beside",
     "other_verb": "beside",
     "manner": "manner",
     "other_row": "row",
     "passed_over": "passed over",
     "only_named": FAINT,
-    "part_unsaid": "part",
     "bystander": "bystander",
     "unrelated": "relation",
     "turned_round": "relation",
+    # These only keep it from showing that it says so (`ingest.checks.statements`), and come behind what shows more.
+    "missing_names": "unnamed",
+    "swapped": "roles",
+    "mixed": "mixed",
+    "elsewhere": "elsewhere",
+    "part_unsaid": "part",
     # With these alone a place may still speak of a statement (`ingest.checks.statements.TURNED` has the others).
     "possible": "possible",
     "framed": "framed",
     "intended": "intended",
     "subject": "subject",
+    "scoped": "scoped",
 }
 
 
@@ -210,6 +213,9 @@ class Scorer:
     weights: Mapping[str, float]
     states: float  # from here on a place states a statement
     speaks: float  # and from here on it speaks of it
+    nearly: (
+        float  # from here on a place has nearly all of it, which is enough to speak of it in another order
+    )
     plainly: float  # and here so that it may do; a row of a table is no sentence, and has a low score
 
     def score(self, measures: Mapping[str, float]) -> float:
@@ -222,7 +228,9 @@ class Scorer:
 
 def _load() -> Scorer:
     raw = read_data("stance.toml")["scorer"]
-    return Scorer(raw["intercept"], raw["weights"], raw["states"], raw["speaks"], raw["plainly"])
+    return Scorer(
+        raw["intercept"], raw["weights"], raw["states"], raw["speaks"], raw["nearly"], raw["plainly"]
+    )
 
 
 # A constant read once from the package's own data file.

@@ -24,6 +24,7 @@ _CONTRACTED = ("'ve", "'re", "'ll", "'d", "'m", "n't", "o'clock")  # "they've" i
 MAY = "May"  # within a sentence a month, though its letters are a small word's
 _MEASURE = re.compile(r"(?![12]\d\d0s)(\d+(?:[.,]\d+)*)([A-Za-zµ]{1,4})")
 _MEASURED = ("time", "size")
+_ACRONYMS = re.compile(r"[A-Z][A-Z\d]{1,7}s")  # "VPCs"
 _LONGEST = 64  # characters of a word of which is kept what it says
 _MOST_RUN = 7  # capitalised words that may make one abbreviation
 
@@ -96,7 +97,14 @@ def _keys(key: str, low: str, kind: Kind, shown: str) -> tuple[tuple[str, ...], 
     if shown in LISTS.short:
         return (LISTS.short[shown],), False
     group = LISTS.groups.get(key)
+    if (one := one_of(shown)) and one != key:
+        return (key, one), False
     return ((key,) if group is None else (key, group)), False
+
+
+def one_of(shown: str) -> str:
+    """The key of one of what a short form with an "s" says there are several of: "vpc" of "VPCs"; else empty."""
+    return shown[:-1].lower() if _ACRONYMS.fullmatch(shown) else ""
 
 
 class Measure(NamedTuple):
@@ -201,6 +209,7 @@ class Lists:
     therefore: frozenset[str]  # behind which stands what has a reason
     progress: Mapping[str, int]  # in a row of a table: where a task stands, by the number of its kind
     ending: frozenset[str]
+    undoing: frozenset[str]  # what somebody does without, as a denial says in other words
     decided: frozenset[str]  # before "to": what was decided is told as done
     sending: frozenset[str]  # in the head of a table, over where something comes from
     receiving: frozenset[str]  # and over where it goes
@@ -297,6 +306,7 @@ def _load() -> Lists:
         therefore=frozenset(raw["therefore"]),
         progress={word: number for number, words in enumerate(raw["progress"]) for word in words},
         ending=frozenset(raw["ending"]),
+        undoing=frozenset(raw["undoing"]),
         decided=frozenset(raw["decided"]),
         sending=frozenset(raw["sending"]),
         receiving=frozenset(raw["receiving"]),

@@ -82,6 +82,8 @@ _OF_ITSELF = re.compile(
 _DECISION_HEADING = re.compile(
     r"(?:\d{1,3}[.)]?\s{1,4})?(?:the\s)?(?:decision|resolution|outcome)", re.IGNORECASE
 )
+# An entry of the table of contents.
+_CONTENTS = re.compile(r"\s{0,12}(?:[-*+]|\d{1,3}[.)])?\s{0,4}\[[^\[\]\n]{0,300}\]\(#[^()\n]{0,300}\)\s*")
 _LINK_TEXT = re.compile(r"!?\[([^\[\]\n]{0,300})\]\([^()\n]{0,500}\)")
 
 
@@ -295,7 +297,7 @@ def _body_fields(sections: tuple[_Section, ...]) -> Iterator[tuple[str, str]]:
             if line.lstrip().startswith("|"):
                 yield from _table_fields(lines, at)
                 continue
-            match = _FIELD.fullmatch(line[:600])
+            match = None if _CONTENTS.fullmatch(line[:600]) else _FIELD.fullmatch(line[:600])
             if match:
                 yield match["name"].lower(), match["value"].lstrip(" \t:：=*_–—-")
 

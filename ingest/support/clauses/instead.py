@@ -23,6 +23,7 @@ _FEWEST = 3  # words of a statement; what has fewer has no beginning and no end 
 _ADDED = 2  # words in a row that are added; more of them are another thing
 _LEADS = 8  # words of a sentence among which one of the statement shows that it is told of it
 _CASES = frozenset({"if", "when", "once", "whenever", "should", "unless", "until", "as", "whoever"})
+_ONCE = frozenset({"after", "soon", "when"})  # that say "once" in other words
 _CASE = 10  # words behind such a one that tell it
 _LOST = 2  # words of one case that the other lacks
 _LEADING = ACTS.determiners | ACTS.pronouns
@@ -256,7 +257,8 @@ def left_out(laid: Compared) -> bool:
     for at, token in enumerate(laid.place):
         opens = before is None or not _SENTENCES.isdisjoint(laid.gap(before, token))
         before = token
-        if opens and token.low in LISTS.fronted and token.low not in lows:
+        told = token.low in lows or (token.low == "once" and not lows.isdisjoint(_ONCE))
+        if opens and token.low in LISTS.fronted and not told:
             led = laid.place[at : at + _LEADS]
             if any(word.content and not laid.own.isdisjoint(word.keys) for word in led):
                 return True

@@ -156,6 +156,14 @@ def test_what_is_not_in_force_says_why(
     assert status[:12] in reading.detail
 
 
+def test_an_entry_of_the_contents_is_no_status(repository: TestRepository) -> None:
+    contents = "- [Status](#status)\n  - [Date](#date)\n1. [Decision](#decision)\n\n"
+    repository.commit("Decide", {NAME: contents + page("Accepted")})
+    assert found(source(repository).read(adr(3))).standing is Standing.IN_FORCE
+    repository.commit("Reject", {NAME: contents + page("Rejected")})
+    assert found(source(repository).read(adr(3))).standing is Standing.REJECTED
+
+
 def test_no_status_at_all_counts_as_accepted(repository: TestRepository) -> None:
     repository.commit("Decide", {NAME: "# 3. Use queues\n\nUploads go to a queue.\n"})
     reading = found(source(repository).read(adr(3)))

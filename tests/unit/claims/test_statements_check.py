@@ -164,6 +164,30 @@ def test_what_is_not_covered_is_told_with_the_reason(claim: str, told: str) -> N
     assert (said.code, told in said.message) == ("uncovered", True), said.message
 
 
+YARD = (
+    "The yard moves all spare masts, ropes and sails of the club from the old shed into the new hall. The crane has a "
+    "saw.\n\nPaint is kept in May.\n\nAlva sails."
+)
+MASTS = "The yard moves the spare masts, ropes and sails of the club from the old shed into the new hall"
+
+
+@pytest.mark.parametrize(
+    ("claim", "reached"),
+    [
+        (
+            f"{MASTS} with a saw (ADR-1).",
+            True,
+        ),  # a word of another place, and nothing of this one in its stead
+        (f"{MASTS} of Alva (ADR-1).", True),  # so is a name
+        (f"Alva {MASTS[9:]} (ADR-1).", False),  # which stands where the place has something else
+        (f"{MASTS}, which has a red roof (ADR-1).", False),
+        ("Alva has masts (ADR-1).", False),
+    ],
+)
+def test_a_place_with_nearly_all_of_a_statement_speaks_of_it(claim: str, reached: bool) -> None:
+    assert code(claim, YARD) == ("spoken_of" if reached else "uncovered")
+
+
 def test_a_word_that_a_source_has_elsewhere_is_not_told_as_missing() -> None:
     source = "The relay keeps mail for 30 days. Workers restart at noon. No caller waits."
     for claim, told in (

@@ -76,7 +76,7 @@ def held(claim: str, text: str) -> tuple[Held, ...]:
         ),  # told by a letter, and without a verb
         ("Maria Okafor left the company in 2014.", LAB, "elsewhere"),  # "who" is the one before it
         ("Lumen Labs was founded in 2014.", LAB, "elsewhere"),
-        ("The gate is locked before the guard rests.", GUARD, "elsewhere"),  # another moment
+        ("The gate is locked before the guard rests.", GUARD, "relation"),  # another moment
         ("Her first novel won the Orme Prize in 1994.", NOVEL, "beside"),
         ("Cold brew contains less caffeine than hot coffee.", BREW, "beside"),
         ("The Marlow Bridge carried the traffic.", BRIDGE, "elsewhere"),
@@ -84,7 +84,7 @@ def held(claim: str, text: str) -> tuple[Held, ...]:
         ("The old crane stays until Easter.", LEAVE, "elsewhere"),
         ("Windows builds are signed by Karin.", BUILDS, "elsewhere"),  # another one does it
         ("The depot confirms orders within three days.", DEPOT, "elsewhere"),
-        ("Postfix keeps mail.", "The relay keeps mail. Postfix sends it on.", "elsewhere"),  # named behind it
+        ("Postfix keeps mail.", "The relay keeps mail. Postfix sends it on.", "bystander"),  # named behind it
         ("The copy hung in Delft until it burned.", COPY, "elsewhere"),  # another place, named before
         ("Rua covers the shift of Nils.", SHIFT, "elsewhere"),  # the other way about
         ("Settings in files override the options of the command line.", OPTIONS, "elsewhere"),

@@ -1,0 +1,134 @@
+"""What bounds a clause of the place goes with it: a case, a speaker, a doubt, another time, a circumstance."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from vouchgate.ingest.claims.source import Held, Stance
+from vouchgate.ingest.data import read_data
+from vouchgate.ingest.support.source_text import SourceText
+from vouchgate.ingest.support.stance import stances
+
+CLAIM = "The ferry carries cars to the island."
+SAID = "the ferry carries cars to the island"
+PAGE = "# The harbour\n\nThere is a lighthouse.\n\n{} The harbour belongs to the town.\n"
+
+
+def held(claim: str, sentence: str) -> Held:
+    (one,) = stances(claim, SourceText(PAGE.format(sentence)))
+    return one
+
+
+@pytest.mark.parametrize(
+    ("form", "why"),
+    [
+        ("If the pier is free, {}.", "left out"),
+        ("When asked, {}.", "left out"),
+        ("As long as the pier is free, {}.", "left out"),
+        ("Provided that the pier is free, {}.", "left out"),
+        ("In the event of a strike, {}.", "left out"),
+        ("Should the bridge close, {}.", "left out"),
+        ("In some cases {}.", "left out"),
+        ("Mostly {}.", "left out"),
+        ("{}, if the pier is free.", "left out"),
+        ("{} whenever the bridge is closed.", "left out"),
+        ("{} sometimes.", "left out"),
+        ("{} (not yet).", "left out"),
+        ("{}, at least in May.", "left out"),
+        ("The vendor says that {}.", "reported"),
+        ("According to the vendor, {}.", "reported"),
+        ("Some people think that {}.", "reported"),
+        ("We expect that {}.", "reported"),
+        ("We were told that {}.", "reported"),
+        ("Allegedly, {}.", "reported"),
+        ("In theory, {}.", "reported"),
+        ("Proposal: {}.", "reported"),
+        ("Let us say {}.", "reported"),
+        ("{}, the vendor says.", "reported"),
+        ("{}, or so the vendor claims.", "reported"),
+        ("{}, hopefully.", "reported"),
+        ("Consider that {}.", "governed"),
+        ("Perhaps, {}.", "governed"),
+        ("In the future, {}.", "former"),
+        ("In the first design, {}.", "former"),
+        ("{} eventually.", "former"),
+        ("During a strike, {}.", "scoped"),
+        ("On Sundays, {}.", "scoped"),
+        ("For members, {}.", "scoped"),
+        ("In production, {}.", "scoped"),
+    ],
+)
+def test_a_statement_that_leaves_out_what_bounds_it_is_not_stated(form: str, why: str) -> None:
+    sentence = form.format(SAID)
+    sentence = sentence[0].upper() + sentence[1:]
+    without = held(CLAIM, sentence)
+    assert (without.stance, without.why) == (Stance.SPEAKS, why)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "When the pier is free, {}.",
+        "{} if the pier is free.",
+        "{} sometimes.",
+        "The vendor says that {}.",
+        "In theory, {}.",
+        "In the first design, {}.",
+        "During a strike, {}.",
+        "We expect that {}.",
+    ],
+)
+def test_a_statement_that_says_it_too_is_stated(form: str) -> None:
+    sentence = form.format(SAID)
+    assert held(sentence, sentence).stance is Stance.STATES
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "The ferry carries cars to the island, when nobody walks.",  # tells of it, and limits nothing
+        "The ferry carries cars to the island, and sometimes bread.",
+        "The ferry carries cars to the island; if it breaks, the crew mends it.",
+        "The ferry carries cars to the island, says the record.",
+        "For example, the ferry carries cars to the island.",
+        "While the bridge is old, we think of buses; the ferry carries cars to the island.",
+        "In 1990 the ferry carries cars to the island.",
+    ],
+)
+def test_what_bounds_another_clause_does_not_bound_this_one(sentence: str) -> None:
+    assert held(CLAIM, sentence).stance is Stance.STATES
+
+
+def test_every_form_is_a_pattern_in_small_letters_that_matches_something() -> None:
+    for kind, forms in read_data("stance.toml")["bounds"].items():
+        for name, patterns in forms.items():
+            for pattern in patterns:
+                assert pattern == pattern.lower() or "\\W" in pattern, (kind, name, pattern)
+                assert re.compile(pattern).fullmatch("") is None, (kind, name, pattern)
+
+
+def test_an_act_denied_in_other_words_is_denied() -> None:
+    drop = "We drop the use of the harbour tug."
+    assert held("The harbour tug is no longer used.", drop).why != "denial"
+    assert held("The harbour tug is dropped.", "The harbour tug is not used.").why != "denial"
+    assert held("The ferry is not used for cars.", "The ferry is used for cars.").stance is Stance.REFUTES
+
+
+@pytest.mark.parametrize(
+    ("claim", "sentence"),
+    [
+        ("Each berth has its own VTS.", "We keep a separate VTSs list: each berth has its own VTS."),
+        ("Two VTSs guide the ships.", "Two VTS guide the ships."),
+        ("The VTS guides the ships.", "The VTSs guide the ships."),
+    ],
+)
+def test_several_of_a_short_form_are_found_as_one(claim: str, sentence: str) -> None:
+    assert "VTS" not in str((held(claim, sentence).missing, held(claim, sentence).uncovered))
+
+
+def test_what_is_switched_off_is_not_enabled() -> None:
+    kept = "The radar of the pilot boat stays enabled in harbour waters."
+    assert held("The radar of the pilot boat is switched off in harbour waters.", kept).why == "opposite"
+    assert held("The radar of the pilot boat is switched on in harbour waters.", kept).why != "opposite"
