@@ -35,7 +35,6 @@ from vouchgate.ingest.support.tokens import LISTS
 log = logging.getLogger(__name__)
 
 _OF_CHOICE = frozenset({"choice", "status"})  # rules on words of choosing, and of where a decision stands
-_AMENDED = 0.2  # from this score on a later record that changes this one speaks of the statement too
 _SAYS = {Stance.UNKNOWN: 0, Stance.SILENT: 1, Stance.SPEAKS: 2, Stance.STATES: 3, Stance.REFUTES: 4}
 _CODED, _OUTER = re.compile(r"`(\w+)"), re.compile(r"(\w+)\[")
 _WAYS = re.compile(r"\b(above|after|before|below|from|into|over|than|to|under|until) (?:an? |the )?`?(\w+)")
@@ -246,7 +245,7 @@ def _better(whole: Held, near: Held) -> Held:
 def _told(said: Said, held: Sequence[Held], later: Sequence[Held], record: Record | None) -> Iterator[Held]:
     """The statements, without the sentences that only point; with what a record's options and a later record say."""
     told = _options_told(said, record)
-    amended = {(one.start, one.end) for one in later if one.score >= _AMENDED or one.stance is Stance.REFUTES}
+    amended = {(one.start, one.end) for one in later if one.stance is not Stance.SILENT}
     for one in held:
         if any(start <= one.start < end for start, end in said.pointing):
             continue
