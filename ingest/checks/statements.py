@@ -40,6 +40,7 @@ TURNED = {
     "amended": " A later record changes what this one says.",
     "count": " The source counts otherwise.",
     "sign": " The source has the number without that sign, or on another scale.",
+    "amount": " The source has that number as a limit or in a range, or says it of some or of a part.",
     "label": " What stands before the colon is not in the source.",
     "asks": " It asks, and says nothing.",
     "name": " The source says this of something else.",

@@ -15,6 +15,7 @@ from itertools import pairwise, zip_longest
 
 from vouchgate.ingest.contradictions.lists import LISTS as OPPOSITES
 from vouchgate.ingest.contradictions.lists import root_of
+from vouchgate.ingest.support.clauses.amounts import amounts_to_less
 from vouchgate.ingest.support.clauses.binding import binding
 from vouchgate.ingest.support.clauses.bounded import bounded
 from vouchgate.ingest.support.clauses.causes import turned_about
@@ -128,6 +129,7 @@ def align(text: str, start: int, end: int, source: SourceText) -> Alignment:
         "turned_round": float(turned_round(words, place)),
         "unrelated": float(unrelated(words, place)),
         "other_sign": float(other_sign(text, words, source.text, place)),
+        "amounts_to_less": float(amounts_to_less(text, words, own, source.text, place)),
         "labelled": float(labelled(text, words, place, missing)),
         "turned_about": float(turned_about(text, words, source.text, place)),
         "swapped": float(swapped(text, words, source.text, place)),

@@ -70,6 +70,7 @@ VETOES: Mapping[str, str] = {
     "bystander": "bystander",
     "unrelated": "relation",
     "turned_round": "relation",
+    "amounts_to_less": "amount",
     # These only keep it from showing that it says so (`ingest.checks.statements`), and come behind what shows more.
     "missing_names": "unnamed",
     "swapped": "roles",
