@@ -20,7 +20,7 @@ from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.scoring.score import is_listed
 from vouchgate.ingest.support.beside import said_beside
 from vouchgate.ingest.support.holding import by_statement
-from vouchgate.ingest.support.stance import FAINT, SCORER
+from vouchgate.ingest.support.stance import FAINT
 from vouchgate.ingest.support.turns import NOT_OWN, OF_PERSON
 
 CHECK = "statements"
@@ -70,10 +70,6 @@ TURNED = {
 }
 
 
-# Those that only keep a place from showing that it says so: one with nearly all of the statement speaks of it.
-_UNSHOWN = frozenset({"elsewhere", "mixed", "part", "roles", "unnamed"})
-
-
 @dataclass(frozen=True, slots=True)
 class Coverage:
     """What all sources together do to one statement."""
@@ -105,8 +101,8 @@ def _best(pairs: Sequence[tuple[Held, Found]], policy: Policy) -> Coverage:
         entailed = 0 < least <= held.probability and held.relation == "entailment"
         # What a place says in other words is what a model that may lift is there for: it is asked, and has to.
         open_ = (
-            held.why not in TURNED
-            or (held.why in _UNSHOWN and held.score >= SCORER.nearly)
+            held.nearly
+            or held.why not in TURNED
             or (held.why == FAINT and least > 0 and (entailed or not held.relation))
         )
         if held.stance is Stance.SPEAKS and not held.uncovered and open_ and is_listed(source, policy):

@@ -118,6 +118,8 @@ class Held(Frozen):
     # What the entailment model says that this place does to it, with its probability, 0 to 1; None: it was not asked.
     relation: Relation | None = Field(default=None, exclude_if=lambda said: said is None)
     probability: float = Field(default=0.0, exclude_if=lambda score: not score)
+    # The place has nearly all of it, and `why` tells only of order and neighbourhood: it was not seen to say it.
+    nearly: bool = Field(default=False, exclude_if=lambda said: not said)
 
 
 class PackedText(Frozen):

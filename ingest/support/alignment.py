@@ -156,7 +156,7 @@ def _keys_of(wanted: Sequence[Token], found: Sequence[tuple[tuple[str, float], .
 
 def _names_another(place: Sequence[Token], own: frozenset[str]) -> bool:
     """Whether the place has a name that the statement has not, and that may stand in the stead of a missing one."""
-    return any(token.name and own.isdisjoint((*token.keys, *token.parts)) for token in place)
+    return any(token.name and not token.among(own) for token in place)
 
 
 def _attached_elsewhere(words: Sequence[Token], missing: Sequence[Token], absent: Sequence[Token]) -> bool:

@@ -23,6 +23,8 @@ from vouchgate.ingest.support.source_text import SourceText
 from vouchgate.ingest.support.tokens import LISTS, Token, tokens_of
 
 FAINT = "faint"  # why a place that has some words of a statement is not taken to speak of it
+# Those that only keep a place from showing that it says so: one with nearly all of the statement speaks of it.
+_UNSHOWN = frozenset({"elsewhere", "mixed", "part", "roles", "unnamed"})
 MOST_WORDS = 12  # of a statement that are named as missing
 _CLAUSE = 5  # words of a clause that say something, from which on it is refuted without its sentence
 _OF_SENTENCE = ("crossed", "labelled", "turned_round")  # what no clause shows by itself
@@ -71,7 +73,7 @@ VETOES: Mapping[str, str] = {
     "unrelated": "relation",
     "turned_round": "relation",
     "amounts_to_less": "amount",
-    # These only keep it from showing that it says so (`ingest.checks.statements`), and come behind what shows more.
+    # These (`_UNSHOWN`) come behind what shows more.
     "missing_names": "unnamed",
     "swapped": "roles",
     "mixed": "mixed",
@@ -182,6 +184,7 @@ def _held(
         uncovered=(absent if stance is Stance.STATES else (*opener, *absent))[:MOST_WORDS],
         place=alignment.place,
         why=veto,
+        nearly=stance is Stance.SPEAKS and veto in _UNSHOWN and score >= SCORER.nearly,
     )
 
 

@@ -7,7 +7,7 @@ of a compound, a number however it is written ("two", "2"), or an abbreviation a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -43,6 +43,10 @@ class Token(NamedTuple):
     name: bool
     identifier: bool
     shown: str
+
+    def among(self, keys: Collection[str]) -> bool:
+        """Whether it may be found under one of the keys, or a part of it."""
+        return any(key in keys for key in (*self.keys, *self.parts))
 
 
 def tokens_of(text: str, offset: int = 0) -> tuple[Token, ...]:

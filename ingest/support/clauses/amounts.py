@@ -7,6 +7,8 @@ statement with such a word says it itself (ADR-0093). The forms are in `amounts`
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Collection, Sequence
 
 from vouchgate.ingest.data import read_data
@@ -44,14 +46,12 @@ def amounts_to_less(
 ) -> bool:
     """Whether the place has a number of the statement only as a limit or in a range, or says of some, or of a part,
     what the statement says of the whole. `keys` are all under which a word of the statement is found."""
-    theirs = [token for token in place if token.content and not _unsaid(token, keys)]
+    theirs = [token for token in place if token.content and token.among(keys)]
     if _only_as_limit(text, words, source, theirs):
         return True
     lows = {token.low for token in words}
     some = _SAID.isdisjoint(lows)
-    for token in theirs:
-        if not _is_main(source, token, theirs):
-            continue
+    for token in _of_main_clause(source, theirs):
         before = source[max(0, token.start - _REACH) : token.start]
         several = token.low.endswith("s")
         if some and (_SOME.search(before) is not None or (several and _SEVERAL.search(before) is not None)):
@@ -62,16 +62,16 @@ def amounts_to_less(
     return False
 
 
-def _is_main(source: str, token: Token, theirs: Sequence[Token]) -> bool:
-    """Whether most of what the place has of a statement stands between the same two marks as a word."""
-    start = max((each.end() for each in _MARKS.finditer(source, theirs[0].start, token.start)), default=0)
-    mark = _MARKS.search(source, token.end, theirs[-1].end)
-    end = theirs[-1].end if mark is None else mark.start()
-    return sum(start <= each.start < end for each in theirs) >= _MOST * len(theirs)
-
-
-def _unsaid(token: Token, keys: Collection[str]) -> bool:
-    return all(key not in keys for key in (*token.keys, *token.parts))
+def _of_main_clause(source: str, theirs: Sequence[Token]) -> Sequence[Token]:
+    """The words of a statement between the same two marks of the place, where these are most of them."""
+    if not theirs:
+        return ()
+    marks = [each.start() for each in _MARKS.finditer(source, theirs[0].start, theirs[-1].end)]
+    clauses = [bisect_left(marks, token.start) for token in theirs]
+    most, count = Counter(clauses).most_common(1)[0]
+    if count < _MOST * len(theirs):
+        return ()
+    return [token for token, clause in zip(theirs, clauses, strict=True) if clause == most]
 
 
 def _only_as_limit(text: str, words: Sequence[Token], source: str, theirs: Sequence[Token]) -> bool:
