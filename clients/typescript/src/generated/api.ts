@@ -997,6 +997,11 @@ export interface components {
              * @default []
              */
             missing?: string[];
+            /**
+             * Nearly
+             * @default false
+             */
+            nearly?: boolean;
             /** Place */
             place?: [
                 number,
