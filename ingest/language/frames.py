@@ -68,28 +68,20 @@ _SPEAKS = re.compile(
     r"|(?:suppose|imagine|assume)\b[^.!?\n]{0,40}:\s)",
     re.IGNORECASE,
 )
+_BACK = _DATA["taken_back"]
 _TAKEN_BACK = re.compile(
     r"[(\s*_]*(?:(?:(?:but|however|actually|in fact),? )?(?:that|this|it|which)(?: (?:statement|claim|part|sentence))? "
-    r"(?:(?:is|was|has been|turned out(?: to be)?)(?: \w+){0,2}"
-    r" (?:wrong|false|untrue|incorrect|outdated|obsolete|nonsense|abandoned|rejected|dropped|reverted|undone|given up"
-    r"|discarded|scrapped|rolled back"
-    r"|(?:a|an)(?: \w+)? (?:myth|misconception|mistake|error|rumou?r|lie))"
-    r"|(?:is|was)(?:n['’]t| not| never| no longer)(?: \w+)? (?:true|so|right|correct|the case|accurate|valid|in force))"
-    r"|(?:not|no longer) (?:any ?more|true|so|the case)|or (?:is|does|do|did|was) (?:it|they|he|she|this|that))"
-    r"(?![-\w]| to\b)",
+    rf"(?:{_either(_BACK['of_that'])})|{_either(_BACK['others'])})(?![-\w]| to\b)",
     re.IGNORECASE,
 )
 # Within the sentence that it takes back, behind what it says.
 _TAKEN_BACK_BEHIND = re.compile(
-    rf"(?:;|[\"”]|\s[-–—]|,(?= (?:not|no) ))\s{_TAKEN_BACK.pattern}", re.IGNORECASE
+    rf"(?:;|[\"”]|\s[-–—]|,(?= (?:not|no|but|which) ))\s{_TAKEN_BACK.pattern}", re.IGNORECASE
 )
 # What a sentence is about, and does not say: "That the office is open is not the case", "Using tar was rejected".
 _SPOKEN_OF = re.compile(
     r"\W{0,4}(?:that (?:the|a|an|we|it|they|all|every|our|this|some)\b|[a-z]+ing\b)[^.;:!?\n]{4,300}?"
-    r" (?:is|was|are|were|has been) (?:(?:simply|just|clearly|also|then|now|a|an|the|\w+ly) ){0,3}"
-    r"(?:not (?:the case|true|so|allowed|planned|intended|supported|possible)|wrong|false|untrue"
-    r"|(?:common |frequent )?(?:mistake|myth|misconception|error|rumou?r)|rejected|discarded|dismissed|abandoned"
-    r"|ruled out|turned down|forbidden|prohibited|out of scope)\b",
+    rf" (?:{_either(_BACK['of_subject'])})\b",
     re.IGNORECASE,
 )
 # With which a sentence begins that holds in another design, or in none.

@@ -35,10 +35,10 @@ def cli(
     cwd: Path,
     env: Mapping[str, str] | None = None,
     anew: bool = False,
-    seconds: float = 60,
+    seconds: float = 120,
 ) -> subprocess.CompletedProcess[bytes]:
-    """One run to its end, in the directory `cwd`; with `anew` in an interpreter that starts for it, and within so many
-    seconds."""
+    """One run to its end, in the directory `cwd`; within so many seconds; with `anew` in an interpreter that
+    starts for it."""
     words = [str(argument) for argument in arguments]
     sent = stdin.encode() if isinstance(stdin, str) else stdin
     environment = clean_environment(env)
@@ -61,7 +61,7 @@ def cli(
         given.seek(0)
         program = Program(words, directory=cwd, environment=environment, streams=(given, out, errors))
         try:
-            status = program.wait(120)
+            status = program.wait(seconds)
         finally:
             program.kill()
         return subprocess.CompletedProcess(words, status, *map(_everything, (out, errors)))

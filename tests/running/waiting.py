@@ -53,14 +53,16 @@ Orders are rows in PostgreSQL, because money needs transactions.
 @contextmanager
 def open_desk(url: str, folder: Path, services: Iterable[str] = ()) -> Iterator[Site]:
     """A site for `fill`: with a repository that has one ADR, which names these services, and nothing else that may
-    be asked."""
+    be asked. What comes at once is looked up in time on a slow machine, too."""
+    policy = folder / "policy.toml"
+    policy.write_text("deadline_seconds = 60\n", encoding="utf-8")
     repository = TestRepository(folder / "repository")
     named = "".join(
         f"\n- Orders of {name} are rows in PostgreSQL.\n- Refunds of {name} wait for a manager."
         for name in services
     )
     repository.commit("Write down where orders are kept", {"docs/adrs/0001-orders.md": f"{_ADR}{named}\n"})
-    with open_site(url, repos=[repository.path]) as site:
+    with open_site(url, repos=[repository.path], policy=policy) as site:
         yield site
 
 

@@ -138,6 +138,16 @@ def test_nothing_moves_for_who_likes_motion(
         assert moved(window.go(path)) == [], path
 
 
+def test_the_top_is_as_high_before_all_of_it_has_come(site: Site, windows: Chromium, owner: str) -> None:
+    window = windows.window(site.running.url, phone=True)
+    sign_in(site, window, owner)
+    page = window.go("/review/numbers")
+    top = "document.querySelector('header.top nav').getBoundingClientRect().top"
+    whole = page.evaluate(top)
+    page.evaluate("document.querySelector('header.top > form').remove()")
+    assert page.evaluate(top) == whole
+
+
 def test_signing_in_has_no_serious_fault(
     site: Site, windows: Chromium, owner: str, waiting: list[Waiting]
 ) -> None:

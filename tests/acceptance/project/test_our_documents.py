@@ -26,7 +26,7 @@ def test_nothing_in_our_documents_is_false_or_badly_cited(tmp_path: Path) -> Non
         "--baseline",
         "docs/accepted.toml",
     )
-    done = cli("gate-doc", "README.md", "docs", *words, cwd=here)
+    done = cli("gate-doc", "README.md", "docs", *words, cwd=here, seconds=500)
     shown = done.stdout.decode()
     wrong = [line for line in shown.splitlines() if ": FALSE: " in line or ": BROKEN_CITATION: " in line]
     assert wrong == []

@@ -54,6 +54,27 @@ def held(claim: str, sentence: str) -> Held:
         ("In the future, {}.", "former"),
         ("In the first design, {}.", "former"),
         ("{} eventually.", "former"),
+        ("In case {}, call the pilot.", "left out"),
+        ("Towns whose mayor says that {} are rich.", "left out"),
+        ("Versions in which {} are sold out.", "left out"),
+        ("Every boat but {}.", "left out"),
+        ("Most of the time, {}.", "left out"),
+        ("With the lamp off, {}.", "left out"),
+        ("{} as a last resort.", "left out"),
+        ("{} by mistake.", "left out"),
+        ("{} in part.", "left out"),
+        ("The ticket says that {}.", "reported"),
+        ("The requirement that {} was dropped.", "reported"),
+        ("Passengers complain that {}.", "reported"),
+        ("Check that {}.", "reported"),
+        ("In an ideal world, {}.", "reported"),
+        ("At a competitor, {}.", "reported"),
+        ("There is a flag that makes sure {}.", "governed"),
+        ("Either {} or the bridge is open.", "governed"),
+        ("{} no longer.", "former"),
+        ("{} at night.", "scoped"),
+        ("{} on Android.", "scoped"),
+        ("In version 2, {}.", "scoped"),
         ("During a strike, {}.", "scoped"),
         ("On Sundays, {}.", "scoped"),
         ("For members, {}.", "scoped"),
@@ -78,6 +99,11 @@ def test_a_statement_that_leaves_out_what_bounds_it_is_not_stated(form: str, why
         "In the first design, {}.",
         "During a strike, {}.",
         "We expect that {}.",
+        "The ticket says that {}.",
+        "With the lamp off, {}.",
+        "{} as a last resort.",
+        "{} no longer.",
+        "Either {} or the bridge is open.",
     ],
 )
 def test_a_statement_that_says_it_too_is_stated(form: str) -> None:
@@ -95,6 +121,9 @@ def test_a_statement_that_says_it_too_is_stated(form: str) -> None:
         "For example, the ferry carries cars to the island.",
         "While the bridge is old, we think of buses; the ferry carries cars to the island.",
         "In 1990 the ferry carries cars to the island.",
+        "All boats but one are white. The ferry carries cars to the island.",
+        "The ferry carries cars to the island, and either bread or milk.",
+        "The plan is old: the ferry carries cars to the island.",
     ],
 )
 def test_what_bounds_another_clause_does_not_bound_this_one(sentence: str) -> None:
@@ -126,6 +155,32 @@ def test_an_act_denied_in_other_words_is_denied() -> None:
 )
 def test_several_of_a_short_form_are_found_as_one(claim: str, sentence: str) -> None:
     assert "VTS" not in str((held(claim, sentence).missing, held(claim, sentence).uncovered))
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "The ferry can be configured to carry cars to the island.",
+        "The ferry has the option to carry cars to the island.",
+        "It is possible for the ferry to carry cars to the island.",
+        "We tried to make the ferry carry cars to the island.",
+        "We advise against letting the ferry carry cars to the island.",
+        "The risk of the ferry carrying cars to the island is high.",
+        "The ferry turns away boats that carry cars to the island.",
+        "Letting the ferry carry cars to the island costs too much.",
+        "Making the ferry carry cars to the island is risky.",
+    ],
+)
+def test_what_may_be_done_or_is_only_spoken_of_is_not_stated(sentence: str) -> None:
+    assert held(CLAIM, sentence).stance is not Stance.STATES
+
+
+@pytest.mark.parametrize("form", ["We {} the harbour tug for cars.", "The harbour tug is {} for cars."])
+def test_what_is_used_is_found_in_each_form(form: str) -> None:
+    source = SourceText("Cars are moved using the harbour tug.")
+    for word in ("use", "used", "using"):
+        (one,) = stances(form.format(word), source)
+        assert word not in one.missing
 
 
 def test_what_is_switched_off_is_not_enabled() -> None:
