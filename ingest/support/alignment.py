@@ -22,7 +22,7 @@ from vouchgate.ingest.support.clauses.causes import turned_about
 from vouchgate.ingest.support.clauses.columns import stands_otherwise, wrong_column, wrong_end
 from vouchgate.ingest.support.clauses.elsewhere import beside_other_acts
 from vouchgate.ingest.support.clauses.governed import governed
-from vouchgate.ingest.support.clauses.instead import Compared, added, left_out, replaced, set_otherwise
+from vouchgate.ingest.support.clauses.instead import Compared, added, of_another_case, replaced, set_otherwise
 from vouchgate.ingest.support.clauses.relations import turned_round, unrelated
 from vouchgate.ingest.support.clauses.roles import attached, exchanged, swapped
 from vouchgate.ingest.support.clauses.signs import labelled, other_sign
@@ -331,7 +331,7 @@ def _measures(  # noqa: PLR0917  (what was found of a statement, all of it)
         "modals_unsaid": min(3, len((lows & LISTS.modals) - others)),
         "replaced": min(3, replaced(laid)),
         "added": float(added(laid)),
-        "left_out": float(left_out(laid)),
+        "left_out": float(of_another_case(laid)),
         "set_otherwise": float(set_otherwise(laid)),
         "opposites": min(2, _opposites(words, place)),
         "manner": float(any(_tells_how(token) and token is not words[0] for token in gone)),

@@ -195,12 +195,7 @@ class Lists:
     articles: frozenset[str]
     preferring: frozenset[str]
     excluding: Mapping[str, frozenset[str]]  # of a small word those that cannot stand in its place
-    limiting: frozenset[str]  # with which a condition begins, behind "only"
     coming: frozenset[str]
-    exceptions: frozenset[str]
-    excepted: frozenset[str]
-    only: frozenset[str]
-    fronted: frozenset[str]  # with which a sentence begins that tells of another time
     pronouns: frozenset[str]  # that stand for a subject named before
     definite: frozenset[str]  # before a thing named already
     single: frozenset[str]  # that say there is one
@@ -292,12 +287,7 @@ def _load() -> Lists:
         articles=frozenset(raw["articles"]),
         preferring=frozenset(raw["preferring"]),
         excluding=_both_ways(raw["excluding"]),
-        limiting=frozenset(raw["limiting"]),
         coming=frozenset(raw["coming"]),
-        exceptions=frozenset(raw["exceptions"]),
-        excepted=frozenset(raw["excepted"]),
-        only=frozenset(raw["only"]),
-        fronted=frozenset(raw["fronted"]),
         pronouns=frozenset(raw["pronouns"]),
         definite=frozenset(raw["definite"]),
         single=frozenset(raw["single"]),

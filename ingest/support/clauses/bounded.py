@@ -33,18 +33,18 @@ class _Bound(NamedTuple):
 
 _OPENS = r"[\W_]*(?:(?:and|but|so|then|also|however|therefore|thus)\b,? )?"
 # At the beginning, up to a comma or without one; right before a clause; somewhere in it; behind it.
+_HOWS = {
+    "fronted": rf"{_OPENS}(?:%s)(?=[ ,])[^,;:—\n]{{0,160}}?,",
+    "opening": rf"{_OPENS}(?:%s)\s",
+    "leading": r"(?:%s)\s",
+    "within": r"\b(?:%s)\b",
+    "behind": r"(?:%s)(?=$|[.,;!?)\s])[^,;.:)\n]*",
+}
 _KINDS = tuple(
-    (kind, how, pattern, frozenset(raw["unless"]))
-    for kind in ("left_out", "reported", "governed", "former", "scoped")
-    for raw in (_DATA[kind],)
-    for how, pattern in (
-        ("fronted", re.compile(rf"{_OPENS}(?:{'|'.join(raw['fronted'])})(?=[ ,])[^,;:—\n]{{0,160}}?,", re.I)),
-        ("opening", re.compile(rf"{_OPENS}(?:{'|'.join(raw['opening'])})\s", re.I)),
-        ("leading", re.compile(rf"(?:{'|'.join(raw['leading'])})\s", re.I)),
-        ("within", re.compile(rf"\b(?:{'|'.join(raw['within'])})\b", re.I)),
-        ("behind", re.compile(rf"(?:{'|'.join(raw['behind'])})(?=$|[.,;!?)\s])[^,;.:)\n]*", re.I)),
-    )
-    if raw[how]
+    (each["kind"], how, re.compile(form % "|".join(each[how]), re.I), frozenset(each["unless"]))
+    for each in _DATA
+    for how, form in _HOWS.items()
+    if how in each
 )
 
 

@@ -131,11 +131,11 @@ def test_what_bounds_another_clause_does_not_bound_this_one(sentence: str) -> No
 
 
 def test_every_form_is_a_pattern_in_small_letters_that_matches_something() -> None:
-    for kind, forms in read_data("stance.toml")["bounds"].items():
+    for forms in read_data("stance.toml")["bounds"]:
         for name, patterns in forms.items():
-            for pattern in patterns:
-                assert pattern == pattern.lower() or "\\W" in pattern, (kind, name, pattern)
-                assert re.compile(pattern).fullmatch("") is None, (kind, name, pattern)
+            for pattern in patterns if name != "kind" else ():
+                assert pattern == pattern.lower() or "\\W" in pattern, (name, pattern)
+                assert re.compile(pattern).fullmatch("") is None, (name, pattern)
 
 
 def test_an_act_denied_in_other_words_is_denied() -> None:
