@@ -16,15 +16,23 @@ from itertools import pairwise, zip_longest
 from vouchgate.ingest.contradictions.lists import LISTS as OPPOSITES
 from vouchgate.ingest.contradictions.lists import root_of
 from vouchgate.ingest.support.clauses.amounts import amounts_to_less
+from vouchgate.ingest.support.clauses.apart import added_from_beside, sentences_of, stray
 from vouchgate.ingest.support.clauses.binding import binding
 from vouchgate.ingest.support.clauses.bounded import bounded
 from vouchgate.ingest.support.clauses.causes import turned_about
 from vouchgate.ingest.support.clauses.columns import stands_otherwise, wrong_column, wrong_end
 from vouchgate.ingest.support.clauses.elsewhere import beside_other_acts
 from vouchgate.ingest.support.clauses.governed import governed
-from vouchgate.ingest.support.clauses.instead import Compared, added, of_another_case, replaced, set_otherwise
+from vouchgate.ingest.support.clauses.instead import (
+    Compared,
+    added,
+    another_manner,
+    of_another_case,
+    replaced,
+    set_otherwise,
+)
 from vouchgate.ingest.support.clauses.relations import turned_round, unrelated
-from vouchgate.ingest.support.clauses.roles import attached, exchanged, swapped
+from vouchgate.ingest.support.clauses.roles import attached, exchanged, swapped, transposed
 from vouchgate.ingest.support.clauses.signs import labelled, other_sign
 from vouchgate.ingest.support.clauses.subjects import bystander, other_subject, subject_elsewhere
 from vouchgate.ingest.support.clauses.turned import said_elsewhere, says_as_much
@@ -41,7 +49,6 @@ _GETS = frozenset({"get", "gets", "got", "getting"})
 _PARTS = re.compile(r"[,:;|/>→&+~=<•·()\[\]\"“”*\n]|\s['‘]|\s{9}")  # between two parts of a statement
 _BLANKED = re.compile(r"\s{9}")  # where a citation stood
 _RUN = 3  # words in a row that the place lacks: one of 374 judged statements that are rightly stated has them
-_SHORT = 5  # letters; a longer word in "-ly" is an adverb, "early" and "reply" are none
 _OPENING = frozenset('.!?:"“\n')  # between two words: a capital behind it means nothing
 _COUNTED = 1.5  # a number's weight in that choice: "after 24 hours" is where these are, whatever else expires
 _SWITCHED = {"on": "enabled", "off": "disabled"}  # behind one of these
@@ -83,16 +90,10 @@ def align(text: str, start: int, end: int, source: SourceText) -> Alignment:
     find_times_of_day(text, words, wanted, found, source.text, place)
     _find_single(words, wanted, found, place)
     wanted, found = _beyond_form(wanted, found, has, source.assigns(at))
-    missing = tuple(
-        token
-        for token, keys in zip(wanted, found, strict=True)
-        if not (keys and all(key in has for key, _ in keys))
-        and (token.number or has.isdisjoint(token.keys))
-        and not source.titles(token, at)
-        and not (token.name and source.before(token, at))
-    )
+    laid = _compared(text, words, wanted, found, place, source, at)
+    missing = laid.missing
     absent = tuple(token for token, keys in zip(wanted, found, strict=True) if token in missing and not keys)
-    measures = _measures(words, wanted, found, missing, place, source)
+    measures = _measures(laid, source)
     akin = {token.keys[0]: [key for key, _ in keys] for token, keys in zip(wanted, found, strict=True)}
     measures |= qualified(text, words, place, source.text, akin)
     measures["under"] = float(not holds)
@@ -119,7 +120,9 @@ def align(text: str, start: int, end: int, source: SourceText) -> Alignment:
         measures["turned"] = float(says_as_much(wanted, missing) and not again)
     if not (missing or measures["denial_said"]):
         measures["denial_said"] = float(denied_elsewhere(text, words, found, source, span))
-    measures["stray"] = float(_stray(words, wanted, found, _sentences(source, at, span[1])))
+    measures["stray"] = float(
+        stray(laid, sentences_of(source, at, span[1])) or added_from_beside(laid, source, at, span[1])
+    )
     measures |= governed(words, place) | {
         "part_unsaid": float(not row and _part_unsaid(text, words, missing))
     }
@@ -133,7 +136,7 @@ def align(text: str, start: int, end: int, source: SourceText) -> Alignment:
         "labelled": float(labelled(text, words, place, missing)),
         "turned_about": float(turned_about(text, words, source.text, place)),
         "swapped": float(swapped(text, words, source.text, place)),
-        "exchanged": float(exchanged(text, words, source.text, place)),
+        "exchanged": float(exchanged(text, words, source.text, place) or transposed(words, place)),
         "named_otherwise": float(
             bool(measures["missing_names"])
             and (bool(measures["replaced"] or measures["subject"]) or _names_another(place, own))
@@ -143,6 +146,36 @@ def align(text: str, start: int, end: int, source: SourceText) -> Alignment:
         lines = [each for each in source.spans[at : at + 2] if each[1] <= span[1]]
         measures |= bounded(words, own, place, source.text, lines)
     return Alignment(words, wanted, span, missing, absent, measures, row)
+
+
+def _is_circumstance(words: Sequence[Token], token: Token) -> bool:
+    """Whether a word stands right behind one that tells where or by what something is done: "on Kubernetes"."""
+    at = words.index(token)
+    return bool(at) and words[at - 1].low in LISTS.where
+
+
+def _compared(  # noqa: PLR0917  (what was found of a statement, all of it)
+    text: str,
+    words: Sequence[Token],
+    wanted: Sequence[Token],
+    found: Sequence[tuple[tuple[str, float], ...]],
+    place: Sequence[Token],
+    source: SourceText,
+    at: int,
+) -> Compared:
+    """A statement with its place, which begins with the sentence `at`, and what is missing there."""
+    has = frozenset(key for token in place for key in (*token.keys, *token.parts))
+    keys = [frozenset(key for key, _ in each) for each in found]
+    missing = tuple(
+        token
+        for token, own in zip(wanted, keys, strict=True)
+        if not (own and own <= has)
+        and (token.number or has.isdisjoint(token.keys))
+        and not source.titles(token, at)
+        and not (token.name and source.before(token, at) and not _is_circumstance(words, token))
+    )
+    gone = [token for token, own in zip(wanted, keys, strict=True) if not own and not source.titles(token)]
+    return Compared(text, words, wanted, keys, place, source.text, missing, gone)
 
 
 def _keys_of(wanted: Sequence[Token], found: Sequence[tuple[tuple[str, float], ...]]) -> frozenset[str]:
@@ -292,20 +325,11 @@ def _best(
     return first, (source.spans[first][0], source.spans[last][1]), source.within(first, last), best[1]
 
 
-def _measures(  # noqa: PLR0917  (what was found of a statement, all of it)
-    words: Sequence[Token],
-    wanted: Sequence[Token],
-    found: Sequence[tuple[tuple[str, float], ...]],
-    missing: Sequence[Token],
-    place: Sequence[Token],
-    source: SourceText,
-) -> dict[str, float]:
+def _measures(laid: Compared, source: SourceText) -> dict[str, float]:
     """What the scorer goes by; all are 0 when nothing is amiss, but for shares, which are 1."""
+    words, wanted, place, gone = laid.words, laid.wanted, laid.place, laid.gone
+    missing, lost, ours = laid.missing, laid.lost, laid.keys
     total = sum(token.weight for token in wanted) or 1.0
-    lost = set(missing)
-    gone = [token for token, keys in zip(wanted, found, strict=True) if not keys and not source.titles(token)]
-    ours = [{*token.keys, *(key for key, _ in keys)} for token, keys in zip(wanted, found, strict=True)]
-    laid = Compared(words, wanted, ours, place, source.text, lost, frozenset(gone))
     theirs = laid.theirs
     lows, others = {token.low for token in words}, {token.low for token in place}
     run = longest = 0
@@ -334,7 +358,7 @@ def _measures(  # noqa: PLR0917  (what was found of a statement, all of it)
         "left_out": float(of_another_case(laid)),
         "set_otherwise": float(set_otherwise(laid)),
         "opposites": min(2, _opposites(words, place)),
-        "manner": float(any(_tells_how(token) and token is not words[0] for token in gone)),
+        "manner": float(another_manner(laid)),
         "universals": float(bool(unsaid_universals(words, place))),
         "subject": float(
             subject_elsewhere(words, place, lost, gone, source.text) or other_subject(words, place, gone)
@@ -368,45 +392,6 @@ def _part_unsaid(text: str, words: Sequence[Token], missing: Sequence[Token]) ->
         len(each) > 1
         and sum(weight for weight, gone in each if gone) >= HALF * sum(weight for weight, _ in each)
         for each in parts[0 if first else 1 :]
-    )
-
-
-def _tells_how(token: Token) -> bool:
-    return token.low.endswith("ly") and len(token.low) > _SHORT and not token.name
-
-
-def _sentences(source: SourceText, first: int, end: int) -> list[frozenset[str]]:
-    """The words of each sentence of a place; one that begins small was broken at its line, and goes on."""
-    found: list[frozenset[str]] = []
-    for at in range(first, len(source.spans)):
-        start, stop = source.spans[at]
-        if stop > end:
-            break
-        if found and source.text[start].islower():
-            found[-1] |= source.said(at)
-        else:
-            found.append(source.said(at))
-    return found
-
-
-def _stray(
-    words: Sequence[Token],
-    wanted: Sequence[Token],
-    found: Sequence[tuple[tuple[str, float], ...]],
-    lines: Sequence[frozenset[str]],
-) -> bool:
-    """Whether the place has a number only in a sentence with nothing else of the statement, but for what is counted;
-    one sentence alone is the place itself."""
-    if len(lines) < 2 or not any(token.number for token in wanted):
-        return False
-    met = [({key for key, _ in keys}, token) for token, keys in zip(wanted, found, strict=True) if keys]
-    counted = {two.keys[0] for one, two in pairwise(words) if one.number}
-    others = [keys for keys, token in met if not token.number and token.keys[0] not in counted]
-    beside = frozenset[str]().union(*others)
-    return any(
-        all(beside.isdisjoint(line) for line in lines if not line.isdisjoint(keys))
-        for keys, token in met
-        if token.number and any(not line.isdisjoint(keys) for line in lines)
     )
 
 

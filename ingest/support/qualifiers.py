@@ -33,6 +33,7 @@ _EVERYTHING = frozenset({"all", "anybody", "anyone", "anything", "everybody", "e
 # Of what is behind "that", these say that somebody thought of it.
 _NOTIONS = frozenset({"alternative", "assumption", "hypothesis", "idea", "notion", "option", "suggestion"})
 _THAT = 3  # words behind one of these
+_ONCE_SO = LISTS.former | LISTS.never | {"used", "was", "were", "longer", "anymore", "had"}
 _USED_TO = "used to"  # the one of `former` that is two words
 
 
@@ -114,7 +115,9 @@ def qualified(
         found[name] = float(bool(reach) and _only_within(met, ours, reach))
     lows = {token.low for token in place}
     once = any(
-        token.low in LISTS.former and token.low.endswith("ly") and token.low not in lows for token in words
+        (token.low in LISTS.former and token.low.endswith("ly") and token.low not in lows)
+        or (lows.isdisjoint(_ONCE_SO) and _used_to(text, words, at))
+        for at, token in enumerate(words)
     )
     if any(token.low in LISTS.ending for token in words):
         found["former"] = 0.0

@@ -24,6 +24,12 @@ from vouchgate.ingest.support.clauses.acts import ACTS
 # The word before or after a place, and what may stand between it and the citation.
 _BEFORE = re.compile(r"([A-Za-z]+)[\s,:;(\[\"'“‘<*_`–—-]{0,8}\Z")
 _AFTER = re.compile(r"[\s,:;)\]\"'”’>*_`–—-]{0,8}\b([A-Za-z]+)")
+# ", as decided in": by itself "decided" says something.
+_AS_DONE = re.compile(
+    r"\bas (?:it (?:is|was) )?(?:agreed|chosen|decided|defined|established|laid down|outlined|required|ruled"
+    r"|set (?:out|forth)|written(?: down)?)\s{0,3}(?:on )?\Z",
+    re.IGNORECASE,
+)
 _EDGES = re.compile(r"[\s,:;)\]>*_`–—-]{0,8}")
 # Where in it: ", section 6", "§ 4.2", "pp. 3-5"; not "section 6 forbids", which says something of that.
 _WHERE = re.compile(
@@ -243,6 +249,8 @@ def _back(claim: str, floor: int, start: int) -> int:
         if match is None or match[1].lower() not in CITING.before:
             break
         start = match.start(1)
+    if (done := _AS_DONE.search(claim, max(floor, start - _REACH), start)) is not None:
+        start = done.start()
     if start > floor and claim[start - 1] in "([":
         start -= 1
     return start

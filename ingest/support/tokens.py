@@ -196,7 +196,11 @@ class Lists:
     preferring: frozenset[str]
     excluding: Mapping[str, frozenset[str]]  # of a small word those that cannot stand in its place
     coming: frozenset[str]
-    pronouns: frozenset[str]  # that stand for a subject named before
+    weak: frozenset[str]  # adverbs that weaken or stress what is said, and add nothing
+    discourse: frozenset[str]  # behind "in" or "for", up to a comma: "in fact,"
+    resuming: frozenset[str]  # with which a sentence goes on with the one before
+    where: frozenset[str]  # before what tells where, or by what, something is done
+    pronouns: frozenset[str]  # that for a subject named before
     definite: frozenset[str]  # before a thing named already
     single: frozenset[str]  # that say there is one
     excepting: frozenset[str]  # behind a negation: it denies all else
@@ -288,6 +292,10 @@ def _load() -> Lists:
         preferring=frozenset(raw["preferring"]),
         excluding=_both_ways(raw["excluding"]),
         coming=frozenset(raw["coming"]),
+        weak=frozenset(raw["weak"]),
+        discourse=frozenset(raw["discourse"]),
+        resuming=frozenset(raw["resuming"]),
+        where=frozenset(raw["where"]),
         pronouns=frozenset(raw["pronouns"]),
         definite=frozenset(raw["definite"]),
         single=frozenset(raw["single"]),

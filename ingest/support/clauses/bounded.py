@@ -35,7 +35,7 @@ _OPENS = r"[\W_]*(?:(?:and|but|so|then|also|however|therefore|thus)\b,? )?"
 # At the beginning, up to a comma or without one; right before a clause; somewhere in it; behind it.
 _HOWS = {
     "fronted": rf"{_OPENS}(?:%s)(?=[ ,])[^,;:—\n]{{0,160}}?,",
-    "opening": rf"{_OPENS}(?:%s)\s",
+    "opening": rf"{_OPENS}(?:%s),?\s",
     "leading": r"(?:%s)\s",
     "within": r"\b(?:%s)\b",
     "behind": r"(?:%s)(?=$|[.,;!?)\s])[^,;.:)\n]*",

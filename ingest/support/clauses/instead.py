@@ -8,9 +8,9 @@ sentences have in common tells none of these, and their order does not either.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from vouchgate.ingest.support.clauses.acts import ACTS
 from vouchgate.ingest.support.clauses.roles import attached
@@ -24,6 +24,9 @@ _CASES = frozenset({"if", "when", "once", "whenever", "should", "unless", "until
 _CASE = 10  # words behind such a one that tell it
 _LOST = 2  # words of one case that the other lacks
 _LEADING = ACTS.determiners | ACTS.pronouns
+_BESIDE = 2  # characters between a name and what kind of thing it is
+_EACH = frozenset({"each", "every"})
+_SHORT = 5  # letters; a longer word in "-ly" is an adverb, "early" and "reply" are none
 _AS = frozenset({"as"})
 _ENDS = frozenset(".;:,()\n")
 _SENTENCES = frozenset(".\n")
@@ -33,15 +36,30 @@ _CELLS = frozenset("|")
 
 @dataclass(frozen=True)
 class Compared:
-    """A statement and its place, word by word. `keys` are those under which each of `wanted` may be found."""
+    """A statement and its place, word by word. `found` are the keys under which the source has each of `wanted`."""
 
+    claim: str  # the text that the statement is of
     words: Sequence[Token]
     wanted: Sequence[Token]  # those that say something, each once
-    keys: Sequence[Collection[str]]
+    found: Sequence[Collection[str]]
     place: Sequence[Token]
     text: str  # of the source
-    lost: Collection[Token]  # of `wanted`, what the place has not
-    gone: Collection[Token]  # and the source has nowhere
+    missing: tuple[Token, ...]  # of `wanted`, what the place has not
+    gone: Sequence[Token]  # and the source has nowhere
+
+    def without(self, words: Sequence[Token], place: Sequence[Token]) -> Compared:
+        """The same with a place that has not these words either."""
+        return replace(self, place=place, missing=(*self.missing, *words), gone=())
+
+    @cached_property
+    def lost(self) -> frozenset[Token]:
+        """What is missing, to be looked up."""
+        return frozenset(self.missing)
+
+    @cached_property
+    def keys(self) -> list[set[str]]:
+        """Those under which each of `wanted` may be found."""
+        return [{*token.keys, *keys} for token, keys in zip(self.wanted, self.found, strict=True)]
 
     @cached_property
     def said(self) -> list[Token]:
@@ -160,25 +178,61 @@ def _between(words: Sequence[Token], one: Token, other: Token, small: Collection
 
 
 def added(laid: Compared) -> bool:
-    """Whether the statement has a word or two that the source has nowhere, and the place nothing in their stead: right
-    before a thing ("a public report"), or behind all that the place says ("is sent by hand")."""
+    """Whether the statement has a word or two that the place has not, which has nothing in their stead: right before a
+    thing ("a public report"), behind all that the place says ("is sent by hand"), or before it all ("In Rome, …"). "It"
+    may stand for what the source has elsewhere."""
     wanted = laid.wanted
+    if _fronted(laid):
+        return True
     for at in range(1, len(wanted)):
         first = wanted[at]
-        if first not in laid.gone or wanted[at - 1] in laid.lost or first.low.endswith("ly"):
+        if first not in laid.lost or wanted[at - 1] in laid.lost or first.low.endswith("ly"):
             continue
         last = at
-        while last + 1 < len(wanted) and wanted[last + 1] in laid.gone:
+        while last + 1 < len(wanted) and wanted[last + 1] in laid.lost:
             last += 1
         if last - at >= _ADDED:
             continue
+        before = [there for there in laid.at(at - 1) if first in laid.gone or not _stood_for(laid, there)]
         if last + 1 == len(wanted):
-            if _is_last(laid, at, last) and any(_ends(laid, there) for there in laid.at(at - 1)):
+            if _is_last(laid, at, last) and any(_ends(laid, there) for there in before):
                 return True
         elif wanted[last + 1] not in laid.lost and _describes(laid, at, last):
             after = laid.at(last + 1)
-            if any(there + 1 in after for there in laid.at(at - 1)):
+            if any(there + 1 in after for there in before):
                 return True
+    return False
+
+
+def _stood_for(laid: Compared, there: int) -> bool:
+    """Whether a pronoun stands behind this word of the place, before the next that says something."""
+    behind = laid.place.index(laid.said[there]) + 1
+    small = takewhile(lambda token: not token.content, laid.place[behind:])
+    return any(token.low in LISTS.resuming for token in small)
+
+
+def tells_how(word: Token) -> bool:
+    """Whether a word is an adverb of manner, by its form."""
+    return word.low.endswith("ly") and len(word.low) > _SHORT and not word.name
+
+
+def another_manner(laid: Compared) -> bool:
+    """Whether the statement tells how something is done, and the place does not. What only weakens or stresses counts
+    where the source has it nowhere."""
+    how = [token for token in laid.missing if tells_how(token) and token is not laid.words[0]]
+    return any(token in laid.gone or token.low not in LISTS.weak for token in how)
+
+
+def _fronted(laid: Compared) -> bool:
+    """Whether the statement begins with a circumstance of which the place has no word: "In production, …"."""
+    if not laid.words or laid.words[0].low not in LISTS.relations | _EACH:
+        return False
+    lost = {token.keys[0] for token in laid.lost}
+    for one, two in pairwise(laid.words):
+        if one.content and one.keys[0] not in lost:
+            return False
+        if "," in laid.claim[one.end : two.start]:
+            return one.content and one.low not in LISTS.discourse
     return False
 
 
@@ -187,6 +241,8 @@ def _is_last(laid: Compared, first: int, last: int) -> bool:
     one, other = laid.wanted[first - 1], laid.wanted[first]
     if any(token.content and token.start > laid.wanted[last].start for token in laid.words):
         return False
+    if one.name and other.start - one.end <= _BESIDE and not LISTS.kinds.isdisjoint(other.keys):
+        return False  # "of ServiceBinding objects"
     return not (other.low.endswith(_VERBAL) and _between(laid.words, one, other, _AS))
 
 
@@ -204,13 +260,20 @@ def _describes(laid: Compared, first: int, last: int) -> bool:
     words, wanted = laid.words, laid.wanted
     at, then = words.index(wanted[first]), words.index(wanted[last + 1])
     small = words[at - 1]
-    if wanted[first].number or small.content:
+    apart = wanted[first] not in laid.gone and not _ENDS.isdisjoint(
+        laid.claim[small.start : words[then].start]
+    )
+    if wanted[first].number or small.content or apart:
         return False
     next_to = then == at + last - first + 1 and words[then].start <= words[then - 1].end + 1
+    # "The fields consulted and informed" are these, where the place speaks of fields elsewhere.
+    named = wanted[first] not in laid.gone and not LISTS.kinds.isdisjoint(wanted[first].keys)
+    if at > 1 and small.low in ACTS.determiners and words[at - 2].low in LISTS.joining:
+        return next_to  # "the gateway and the proxy store"
     return (
         small.low in LISTS.relations
         or small.low in LISTS.joining
-        or (next_to and small.low in ACTS.determiners)
+        or (next_to and not named and small.low in ACTS.determiners)
     )
 
 

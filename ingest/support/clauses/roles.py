@@ -18,6 +18,7 @@ from vouchgate.ingest.support.clauses.acts import ACTS
 from vouchgate.ingest.support.tokens import LISTS, Token, tokens_of
 
 _REACH = 8  # words to either side of a verb in which its sides are looked for
+_FEWEST = 4  # words that both have, by which an order can be told
 _MARK = frozenset(",.;:!?()[]|\n")
 _NAMING = frozenset({"called", "named"})  # "a script called X" calls nothing
 _BE = frozenset({"is", "are", "was", "were", "be", "been", "being"})
@@ -76,6 +77,47 @@ def exchanged(text: str, words: Sequence[Token], source: str, place: Sequence[To
     changes, theirs_too = _changes(words), _changes(place)
     turned = any((after, before) in theirs_too for before, after in changes - theirs_too)
     return turned or _crossed(attached(words), attached(place))
+
+
+def transposed(words: Sequence[Token], place: Sequence[Token]) -> bool:
+    """Whether the place has the words of the statement in its order but for two, with others between them, that are in
+    each other's stead: "templates are combined to pages", "pages are combined to templates". Only words that both have
+    once; in the passive who does it stands last."""
+    ours, theirs = _once(words), _once(place)
+    met = [(at, theirs[key]) for key, at in ours.items() if key in theirs]
+    order = sorted(there for _, there in met)
+    moved = [index for index, (_, there) in enumerate(met) if there != order[index]]
+    if len(met) < _FEWEST or len(moved) != 2 or moved[1] - moved[0] < 2:
+        return False
+    (first, other), (last, one) = (met[index] for index in moved)
+    between, beyond = words[first : last + 1], place[one : other + 1]
+    even = any(token.low != "as" and not _EVEN.isdisjoint(token.keys) for token in (*between, *beyond))
+    # "On Friday … in Havn" and "in Havn … on Friday" say the same.
+    kept = _relation(words, first) == _relation(place, other) and _relation(words, last) == _relation(
+        place, one
+    )
+    told = _relation(words, first) or _relation(words, last)
+    return not (even or (kept and told)) and _is_passive(between) == _is_passive(beyond)
+
+
+def _relation(words: Sequence[Token], at: int) -> str:
+    """The small word of relation that stands before a word, with an article between them or not."""
+    before = [token.low for token in words[max(0, at - 2) : at] if token.low not in LISTS.articles]
+    return before[-1] if before and before[-1] in LISTS.relations else ""
+
+
+def _once(words: Sequence[Token]) -> dict[str, int]:
+    """Where each word stands that says something and is there but once."""
+    places: dict[str, list[int]] = {}
+    for at, token in enumerate(words):
+        if token.content:
+            places.setdefault(token.keys[0], []).append(at)
+    return {key: at[0] for key, at in places.items() if len(at) == 1}
+
+
+def _is_passive(words: Sequence[Token]) -> bool:
+    done = (token.low.endswith("ed") or token.low in ACTS.participles for token in words)
+    return any(done) and any(token.low in _BE for token in words)
 
 
 def _changes(words: Sequence[Token]) -> frozenset[tuple[str, str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import groupby
 from operator import itemgetter
 
@@ -14,7 +14,11 @@ _SMALL_BETWEEN = 6  # characters between a subject and its verb: "is", "was", "w
 
 
 def subject_elsewhere(
-    words: Sequence[Token], place: Sequence[Token], lost: set[Token], gone: Sequence[Token], source: str
+    words: Sequence[Token],
+    place: Sequence[Token],
+    lost: Collection[Token],
+    gone: Sequence[Token],
+    source: str,
 ) -> bool:
     """Whether a statement begins with a word that the source has, but not at the place, which names its own subject: it
     says something else of that."""

@@ -174,11 +174,10 @@ MASTS = "The yard moves the spare masts, ropes and sails of the club from the ol
 @pytest.mark.parametrize(
     ("claim", "reached"),
     [
-        (
-            f"{MASTS} with a saw (ADR-1).",
-            True,
-        ),  # a word of another place, and nothing of this one in its stead
-        (f"{MASTS} of Alva (ADR-1).", True),  # so is a name
+        # A word of another place, and nothing of this one in its stead.
+        (f"In May the {MASTS[4:]} (ADR-1).", True),
+        (f"{MASTS} with a saw (ADR-1).", False),  # which is added to all that the place says
+        (f"{MASTS} of Alva (ADR-1).", False),  # so is a name
         (f"Alva {MASTS[9:]} (ADR-1).", False),  # which stands where the place has something else
         (f"{MASTS}, which has a red roof (ADR-1).", False),
         ("Alva has masts (ADR-1).", False),

@@ -18,6 +18,15 @@ def pieces(claim: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
+    "cited",
+    ["as decided in ADR-7", "as laid down in ADR-7", "as it was agreed in ADR-7", "(as set out in ADR-7)"],
+)
+def test_that_it_was_decided_there_is_no_more_than_citing(cited: str) -> None:
+    assert said_by(f"Ships wait, {cited}.").text.split() == ["Ships", "wait,", "."]
+    assert "decided" in said_by("It was decided in ADR-7 that ships wait.").text
+
+
+@pytest.mark.parametrize(
     ("claim", "expected"),
     [
         ("The depot opens at seven.", ["The depot opens at seven."]),

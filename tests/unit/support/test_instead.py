@@ -8,6 +8,8 @@ from vouchgate.ingest.claims.source import Stance
 from vouchgate.ingest.support.source_text import SourceText
 from vouchgate.ingest.support.stance import stances
 
+FAR = "Nobody counts stones. Clouds pass the hill. Trees stand in a row."
+
 
 def why(claim: str, source: str) -> str:
     """What keeps the source from stating a claim of one statement; empty where it states it."""
@@ -33,6 +35,17 @@ def why(claim: str, source: str) -> str:
         ("The relay keeps mail from guests for 30 days.", "The relay keeps mail for 30 days.", "added"),
         ("Keys lie in an encrypted volume of the host.", "Keys lie in a volume of the host.", "added"),
         ("Certificates are renewed every month by hand.", "Certificates are renewed every month.", "added"),
+        # What the source has elsewhere is added, too.
+        ("The relay keeps mail on disk.", "The relay keeps mail. Rows lie on a disk.", "stray"),
+        ("The relay keeps mail on disk.", f"The relay keeps mail. {FAR} Rows lie on a disk.", "added"),
+        ("On Debian, the relay keeps mail.", f"Hosts run Debian. {FAR} The relay keeps mail.", "added"),
+        (
+            "In production, the relay keeps mail.",
+            f"The relay keeps mail. {FAR} It is in production.",
+            "added",
+        ),
+        ("The relay and the proxy keep mail.", f"The relay keeps mail. {FAR} The proxy is old.", "added"),
+        ("The relay securely keeps mail.", f"The relay keeps mail. {FAR} Doors close securely.", "manner"),
         ("Rows are copied to Redis every night.", "Rows are copied from Redis every night.", "relation"),
         ("Backups are kept against 30 days.", "Backups are kept for 30 days.", "relation"),
         ("Reports are signed for the release bot.", "Reports are signed by the release bot.", "relation"),
