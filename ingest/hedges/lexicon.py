@@ -76,6 +76,7 @@ LATER_LISTS = frozenset(
         "limit_words",
         "no_gerund",
         "numbered",
+        "of_case",
         "of_nobody",
         "own_words",
         "relative_word",

@@ -44,9 +44,12 @@ def clause_start(t: Tokens, w: Lists, start: int, end: int) -> bool:
 
 
 def conditional(t: Tokens, w: Lists, start: int, end: int) -> bool:
-    """`if we don't know …`: a case that is handled, not the writer's state of mind."""
-    before = t.word(start - 1)
-    return before in w["conditional"] or (before == "," and t.word(start - 2) in w["conditional"])
+    """`if we don't know …`, `if you are unsure where …`: a case that is handled, not the writer's state of mind."""
+    at = start - 1
+    while start - at <= _SUBJECT and t.word(at) in w["of_case"]:
+        at -= 1
+    before = t.word(at)
+    return before in w["conditional"] or (before == "," and t.word(at - 1) in w["conditional"])
 
 
 def own_act(t: Tokens, w: Lists, start: int, end: int) -> bool:

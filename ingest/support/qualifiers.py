@@ -293,7 +293,10 @@ def _denied(text: str, words: Sequence[Token]) -> frozenset[int]:
         if at and token.low in LISTS.verdicts and words[at - 1].low in LISTS.articles:
             continue  # "a wrong address" denies nothing
         found.update(_after(text, words, at))
-        last = at + 1 == len(words) or not _MARK.isdisjoint(text[token.end : words[at + 1].start])
+        end = at + (
+            token.low == "no" and [word.low for word in words[at + 1 : at + 2]] in (["longer"], ["more"])
+        )
+        last = end + 1 == len(words) or not _MARK.isdisjoint(text[words[end].end : words[end + 1].start])
         if last:  # "…, which is wrong": nothing follows, so it denies what stands before it
             found.update(_before(text, words, at))
             if token.low.endswith("n't") or (at and words[at - 1].low in ACTS.auxiliary):

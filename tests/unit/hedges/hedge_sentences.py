@@ -269,6 +269,9 @@ CONTINUE: dict[str, str] = {
         We guess the encoding from the first bytes.
         The server does not know the key of the client.
         If we don't know the type, the entry is skipped.
+        If you are unsure where a type belongs, begin with it in the core.
+        If it is unclear whether a job ran, it is run again.
+        If unsure where a type belongs, begin with it in the core.
         We do not know the length in advance.
         Git thinks the file is unchanged.
     """,

@@ -73,6 +73,11 @@ def test_two_words_in_each_other_s_stead(claim: str, source: str, why: str) -> N
     assert held(claim, source)[1] == why
 
 
+def test_no_longer_denies_what_stands_before_it() -> None:
+    assert held("The ferry carries mail no longer.", "The ferry carries mail.")[1] == "denial"
+    assert held("The ferry no longer carries mail.", "The ferry carries mail no longer.")[0] is Stance.STATES
+
+
 def test_what_is_to_come_is_not_so() -> None:
     until = "We wait until the new pier stands."
     assert held("The new pier stands.", until) == (Stance.SPEAKS, "former")
