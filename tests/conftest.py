@@ -179,7 +179,8 @@ def signal_server(directory: Path, number: signal.Signals) -> None:
     first = int((directory / "postmaster.pid").read_text().split()[0])
     children = Path(f"/proc/{first}/task/{first}/children").read_text().split()
     for pid in (first, *map(int, children)):
-        os.kill(pid, number)
+        with suppress(ProcessLookupError):  # one of its children has ended since
+            os.kill(pid, number)
 
 
 @pytest.fixture(scope="session")

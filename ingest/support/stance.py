@@ -17,6 +17,7 @@ from vouchgate.ingest.claims.statements import Statement, statements
 from vouchgate.ingest.contradictions.match import Contradiction
 from vouchgate.ingest.data import read_data
 from vouchgate.ingest.support.alignment import HALF, MOST_TOKENS, Alignment, align
+from vouchgate.ingest.support.clauses.acts import is_verb
 from vouchgate.ingest.support.clauses.signs import asks, unticked
 from vouchgate.ingest.support.qualifiers import universals
 from vouchgate.ingest.support.source_text import SourceText
@@ -108,7 +109,11 @@ def stances(
             laid[statement.sentence] = _lay(text, start, end, source)
         best = laid[statement.sentence]
         turns = _turns(best[0])
-        if not statement.whole and not any(map(best[0].measures.get, _OF_SENTENCE)):
+        # "The proxy" of "the proxy and the relay keep mail" says nothing by itself.
+        leads = statement.start == statement.sentence[0] and not any(
+            is_verb(tokens, at) for at in range(len(tokens))
+        )
+        if not (statement.whole or leads) and not any(map(best[0].measures.get, _OF_SENTENCE)):
             clause = _lay(text, statement.start, statement.end, source)
             cut = (
                 len(best[0].statement) >= MOST_TOKENS

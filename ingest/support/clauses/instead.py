@@ -182,7 +182,7 @@ def added(laid: Compared) -> bool:
     thing ("a public report"), behind all that the place says ("is sent by hand"), or before it all ("In Rome, …"). "It"
     may stand for what the source has elsewhere."""
     wanted = laid.wanted
-    if _fronted(laid):
+    if _fronted(laid) or _joined_in_front(laid):
         return True
     for at in range(1, len(wanted)):
         first = wanted[at]
@@ -209,6 +209,16 @@ def _stood_for(laid: Compared, there: int) -> bool:
     behind = laid.place.index(laid.said[there]) + 1
     small = takewhile(lambda token: not token.content, laid.place[behind:])
     return any(token.low in LISTS.resuming for token in small)
+
+
+def _joined_in_front(laid: Compared) -> bool:
+    """Whether the statement begins with another thing, of which the place has no word, that does it as well: "the proxy
+    and the relay keep mail"."""
+    lead = list(takewhile(laid.lost.__contains__, laid.wanted))
+    if not lead or len(lead) == len(laid.wanted):
+        return False
+    then = laid.wanted[len(lead)]
+    return any(lead[-1].end <= word.start < then.start and word.low in LISTS.joining for word in laid.words)
 
 
 def tells_how(word: Token) -> bool:

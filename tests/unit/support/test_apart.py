@@ -73,6 +73,23 @@ def test_two_words_in_each_other_s_stead(claim: str, source: str, why: str) -> N
     assert held(claim, source)[1] == why
 
 
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "The ferry and the crane carry mail to the island.",
+        "The harbour crane and the ferry carry mail to the island.",
+        "The harbour crane and the old pilots and the ferry carry mail to the island.",
+    ],
+)
+def test_another_subject_does_not_do_it_as_well(claim: str) -> None:
+    source = SourceText(
+        "The ferry carries mail to the island. The harbour crane lifts stones. Old pilots rest."
+    )
+    assert any(one.stance is not Stance.STATES for one in stances(claim, source))
+    both = SourceText(f"{claim} Gulls eat.")
+    assert all(one.stance is Stance.STATES for one in stances(claim, both))
+
+
 def test_no_longer_denies_what_stands_before_it() -> None:
     assert held("The ferry carries mail no longer.", "The ferry carries mail.")[1] == "denial"
     assert held("The ferry no longer carries mail.", "The ferry carries mail no longer.")[0] is Stance.STATES

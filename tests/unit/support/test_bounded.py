@@ -71,7 +71,7 @@ def held(claim: str, sentence: str) -> Held:
         ("At a competitor, {}.", "reported"),
         ("There is a flag that makes sure {}.", "governed"),
         ("Either {} or the bridge is open.", "governed"),
-        ("{} no longer.", "former"),
+        ("{} no longer.", "denial"),
         ("{} at night.", "scoped"),
         ("{} on Android.", "scoped"),
         ("In version 2, {}.", "scoped"),
