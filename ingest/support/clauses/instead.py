@@ -62,9 +62,14 @@ class Compared:
         return [{*token.keys, *keys} for token, keys in zip(self.wanted, self.found, strict=True)]
 
     @cached_property
+    def telling(self) -> list[int]:
+        """Which words of the place say something."""
+        return [at for at, token in enumerate(self.place) if token.content]
+
+    @cached_property
     def said(self) -> list[Token]:
-        """The words of the place that say something."""
-        return [token for token in self.place if token.content]
+        """These words."""
+        return [self.place[at] for at in self.telling]
 
     @cached_property
     def theirs(self) -> list[set[str]]:
@@ -126,7 +131,7 @@ def _begins_otherwise(laid: Compared) -> bool:
     return any(
         there
         and laid.theirs[there - 1].isdisjoint(laid.own)
-        and _opens_sentence(laid, laid.place.index(laid.said[there - 1]), words[0].low)
+        and _opens_sentence(laid, laid.telling[there - 1], words[0].low)
         for there in laid.at(1)
     )
 
@@ -206,8 +211,7 @@ def added(laid: Compared) -> bool:
 
 def _stood_for(laid: Compared, there: int) -> bool:
     """Whether a pronoun stands behind this word of the place, before the next that says something."""
-    behind = laid.place.index(laid.said[there]) + 1
-    small = takewhile(lambda token: not token.content, laid.place[behind:])
+    small = takewhile(lambda token: not token.content, laid.place[laid.telling[there] + 1 :])
     return any(token.low in LISTS.resuming for token in small)
 
 
