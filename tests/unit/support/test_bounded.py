@@ -124,6 +124,7 @@ def test_a_statement_that_says_it_too_is_stated(form: str) -> None:
         "All boats but one are white. The ferry carries cars to the island.",
         "The ferry carries cars to the island, and either bread or milk.",
         "The plan is old: the ferry carries cars to the island.",
+        "A sign informs the guests that the ferry carries cars to the island.",
     ],
 )
 def test_what_bounds_another_clause_does_not_bound_this_one(sentence: str) -> None:
