@@ -81,7 +81,9 @@ _TAKEN_BACK_BEHIND = re.compile(
 # What a sentence is about, and does not say: "That the office is open is not the case", "Using tar was rejected".
 _SPOKEN_OF = re.compile(
     r"\W{0,4}(?:that (?:the|a|an|we|it|they|all|every|our|this|some)\b|[a-z]+ing\b)[^.;:!?\n]{4,300}?"
-    rf" (?:{_either(_BACK['of_subject'])})\b",
+    rf" (?:{_either(_BACK['subject_does'])}|(?:is|was|are|were|has been|would be)"
+    r" (?:(?:simply|just|clearly|also|then|now|a|an|the|\w+ly) ){0,3}"
+    rf"(?:{_either(_BACK['subject_is'])}))\b",
     re.IGNORECASE,
 )
 # With which a sentence begins that holds in another design, or in none.

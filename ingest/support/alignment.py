@@ -16,7 +16,7 @@ from itertools import pairwise, zip_longest
 from vouchgate.ingest.contradictions.lists import LISTS as OPPOSITES
 from vouchgate.ingest.contradictions.lists import root_of
 from vouchgate.ingest.support.clauses.amounts import amounts_to_less
-from vouchgate.ingest.support.clauses.apart import added_from_beside, sentences_of, stray
+from vouchgate.ingest.support.clauses.apart import stray
 from vouchgate.ingest.support.clauses.binding import binding
 from vouchgate.ingest.support.clauses.bounded import bounded
 from vouchgate.ingest.support.clauses.causes import turned_about
@@ -27,7 +27,7 @@ from vouchgate.ingest.support.clauses.instead import (
     Compared,
     added,
     another_manner,
-    of_another_case,
+    left_out,
     replaced,
     set_otherwise,
 )
@@ -90,7 +90,7 @@ def align(text: str, start: int, end: int, source: SourceText) -> Alignment:
     find_times_of_day(text, words, wanted, found, source.text, place)
     _find_single(words, wanted, found, place)
     wanted, found = _beyond_form(wanted, found, has, source.assigns(at))
-    laid = _compared(text, words, wanted, found, place, source, at)
+    laid = _compared(text, words, wanted, found, place, has, source, at)
     missing = laid.missing
     absent = tuple(token for token, keys in zip(wanted, found, strict=True) if token in missing and not keys)
     measures = _measures(laid, source)
@@ -120,9 +120,7 @@ def align(text: str, start: int, end: int, source: SourceText) -> Alignment:
         measures["turned"] = float(says_as_much(wanted, missing) and not again)
     if not (missing or measures["denial_said"]):
         measures["denial_said"] = float(denied_elsewhere(text, words, found, source, span))
-    measures["stray"] = float(
-        stray(laid, sentences_of(source, at, span[1])) or added_from_beside(laid, source, at, span[1])
-    )
+    measures["stray"] = float(stray(laid, source, at, span[1]))
     measures |= governed(words, place) | {
         "part_unsaid": float(not row and _part_unsaid(text, words, missing))
     }
@@ -160,11 +158,11 @@ def _compared(  # noqa: PLR0917  (what was found of a statement, all of it)
     wanted: Sequence[Token],
     found: Sequence[tuple[tuple[str, float], ...]],
     place: Sequence[Token],
+    has: frozenset[str],
     source: SourceText,
     at: int,
 ) -> Compared:
-    """A statement with its place, which begins with the sentence `at`, and what is missing there."""
-    has = frozenset(key for token in place for key in (*token.keys, *token.parts))
+    """A statement with its place, which begins with the sentence `at` and has these keys, and what is missing there."""
     keys = [frozenset(key for key, _ in each) for each in found]
     missing = tuple(
         token
@@ -355,7 +353,7 @@ def _measures(laid: Compared, source: SourceText) -> dict[str, float]:
         "modals_unsaid": min(3, len((lows & LISTS.modals) - others)),
         "replaced": min(3, replaced(laid)),
         "added": float(added(laid)),
-        "left_out": float(of_another_case(laid)),
+        "left_out": float(left_out(laid)),
         "set_otherwise": float(set_otherwise(laid)),
         "opposites": min(2, _opposites(words, place)),
         "manner": float(another_manner(laid)),

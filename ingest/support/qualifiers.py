@@ -33,6 +33,8 @@ _EVERYTHING = frozenset({"all", "anybody", "anyone", "anything", "everybody", "e
 # Of what is behind "that", these say that somebody thought of it.
 _NOTIONS = frozenset({"alternative", "assumption", "hypothesis", "idea", "notion", "option", "suggestion"})
 _THAT = 3  # words behind one of these
+_LONGER = frozenset({"longer", "more"})  # behind "no"
+# With one of these a place may say of something that it "used to" be so.
 _ONCE_SO = LISTS.former | LISTS.never | {"used", "was", "were", "longer", "anymore", "had"}
 _USED_TO = "used to"  # the one of `former` that is two words
 
@@ -293,9 +295,8 @@ def _denied(text: str, words: Sequence[Token]) -> frozenset[int]:
         if at and token.low in LISTS.verdicts and words[at - 1].low in LISTS.articles:
             continue  # "a wrong address" denies nothing
         found.update(_after(text, words, at))
-        end = at + (
-            token.low == "no" and [word.low for word in words[at + 1 : at + 2]] in (["longer"], ["more"])
-        )
+        longer = token.low == "no" and at + 1 < len(words) and words[at + 1].low in _LONGER
+        end = at + 1 if longer else at
         last = end + 1 == len(words) or not _MARK.isdisjoint(text[words[end].end : words[end + 1].start])
         if last:  # "…, which is wrong": nothing follows, so it denies what stands before it
             found.update(_before(text, words, at))

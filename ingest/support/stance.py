@@ -109,11 +109,8 @@ def stances(
             laid[statement.sentence] = _lay(text, start, end, source)
         best = laid[statement.sentence]
         turns = _turns(best[0])
-        # "The proxy" of "the proxy and the relay keep mail" says nothing by itself.
-        leads = statement.start == statement.sentence[0] and not any(
-            is_verb(tokens, at) for at in range(len(tokens))
-        )
-        if not (statement.whole or leads) and not any(map(best[0].measures.get, _OF_SENTENCE)):
+        of_sentence = statement.whole or _only_leads(statement, tokens)
+        if not of_sentence and not any(map(best[0].measures.get, _OF_SENTENCE)):
             clause = _lay(text, statement.start, statement.end, source)
             cut = (
                 len(best[0].statement) >= MOST_TOKENS
@@ -126,6 +123,12 @@ def stances(
             held = held.model_copy(update=unheld)
         found.append(held)
     return tuple(found)
+
+
+def _only_leads(statement: Statement, tokens: Sequence[Token]) -> bool:
+    """Whether a clause begins its sentence and has no verb: "the proxy" of "the proxy and the relay keep mail"."""
+    verbs = (is_verb(tokens, at) for at in range(len(tokens)))
+    return statement.start == statement.sentence[0] and not any(verbs)
 
 
 def _unheld(text: str, statement: Statement, tokens: Sequence[Token]) -> dict[str, object]:

@@ -195,12 +195,17 @@ class Lists:
     articles: frozenset[str]
     preferring: frozenset[str]
     excluding: Mapping[str, frozenset[str]]  # of a small word those that cannot stand in its place
+    limiting: frozenset[str]  # with which a condition begins, behind "only"
     coming: frozenset[str]
+    exceptions: frozenset[str]
+    excepted: frozenset[str]
+    only: frozenset[str]
+    fronted: frozenset[str]  # with which a sentence begins that tells of another time
     weak: frozenset[str]  # adverbs that weaken or stress what is said, and add nothing
     discourse: frozenset[str]  # behind "in" or "for", up to a comma: "in fact,"
     resuming: frozenset[str]  # with which a sentence goes on with the one before
     where: frozenset[str]  # before what tells where, or by what, something is done
-    pronouns: frozenset[str]  # that for a subject named before
+    pronouns: frozenset[str]  # that stand for a subject named before
     definite: frozenset[str]  # before a thing named already
     single: frozenset[str]  # that say there is one
     excepting: frozenset[str]  # behind a negation: it denies all else
@@ -291,7 +296,12 @@ def _load() -> Lists:
         articles=frozenset(raw["articles"]),
         preferring=frozenset(raw["preferring"]),
         excluding=_both_ways(raw["excluding"]),
+        limiting=frozenset(raw["limiting"]),
         coming=frozenset(raw["coming"]),
+        exceptions=frozenset(raw["exceptions"]),
+        excepted=frozenset(raw["excepted"]),
+        only=frozenset(raw["only"]),
+        fronted=frozenset(raw["fronted"]),
         weak=frozenset(raw["weak"]),
         discourse=frozenset(raw["discourse"]),
         resuming=frozenset(raw["resuming"]),

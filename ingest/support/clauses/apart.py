@@ -19,7 +19,13 @@ _EXAMPLE = frozenset({"e.g", "eg", "example", "instance", "like", "such"})
 _OPENING = 3  # words of a sentence among which one shows that it goes on
 
 
-def sentences_of(source: SourceText, first: int, end: int) -> list[frozenset[str]]:
+def stray(laid: Compared, source: SourceText, first: int, end: int) -> bool:
+    """Whether the place, from the sentence `first` to the offset `end`, has a number or another word of the statement
+    only where it is said of something else."""
+    return _number_alone(laid, _sentences(source, first, end)) or _added_from_beside(laid, source, first, end)
+
+
+def _sentences(source: SourceText, first: int, end: int) -> list[frozenset[str]]:
     """The words of each sentence of a place; one that begins small was broken at its line, and goes on."""
     found: list[frozenset[str]] = []
     for at in range(first, len(source.spans)):
@@ -33,7 +39,7 @@ def sentences_of(source: SourceText, first: int, end: int) -> list[frozenset[str
     return found
 
 
-def stray(laid: Compared, lines: Sequence[frozenset[str]]) -> bool:
+def _number_alone(laid: Compared, lines: Sequence[frozenset[str]]) -> bool:
     """Whether the place has a number only in a sentence with nothing else of the statement, but for what is counted;
     one sentence alone is the place itself."""
     if len(lines) < 2 or not any(token.number for token in laid.wanted):
@@ -49,7 +55,7 @@ def stray(laid: Compared, lines: Sequence[frozenset[str]]) -> bool:
     )
 
 
-def added_from_beside(laid: Compared, source: SourceText, first: int, end: int) -> bool:
+def _added_from_beside(laid: Compared, source: SourceText, first: int, end: int) -> bool:
     """Whether of the two sentences of a place, of which the first is `first`, the one with more of the statement has
     other words in the stead of those that only the other one has, or none, so that they are added to it (`replaced`,
     `added`). These stand beside nothing else of the statement where they are added, or tell how it is done. What a

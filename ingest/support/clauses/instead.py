@@ -1,4 +1,5 @@
-"""Words of a statement in whose stead the place has others, or none; and the case of which the place says it.
+"""Words of a statement in whose stead the place has others, or none; and what the place limits that the statement does
+not.
 
 Most of what makes a true sentence false is one word: "the exporter listens on port 8080" and "the gateway listens on
 port 8080", "kept for admins" and "kept for auditors", "a report" and "a public report". A share of the words that two
@@ -20,7 +21,9 @@ _NEAR = 5  # words to either side that are of the same clause
 _VERBAL = ("ed", "ing")
 _FEWEST = 3  # words of a statement; what has fewer has no beginning and no end apart from its middle
 _ADDED = 2  # words in a row that are added; more of them are another thing
+_LEADS = 8  # words of a sentence among which one of the statement shows that it is told of it
 _CASES = frozenset({"if", "when", "once", "whenever", "should", "unless", "until", "as", "whoever"})
+_ONCE = frozenset({"after", "soon", "when"})  # that say "once" in other words
 _CASE = 10  # words behind such a one that tell it
 _LOST = 2  # words of one case that the other lacks
 _LEADING = ACTS.determiners | ACTS.pronouns
@@ -28,6 +31,7 @@ _BESIDE = 2  # characters between a name and what kind of thing it is
 _EACH = frozenset({"each", "every"})
 _SHORT = 5  # letters; a longer word in "-ly" is an adverb, "early" and "reply" are none
 _AS = frozenset({"as"})
+_NEXT = frozenset({"next"})
 _ENDS = frozenset(".;:,()\n")
 _SENTENCES = frozenset(".\n")
 _BREAKS = frozenset(".;:\n()|")
@@ -255,7 +259,8 @@ def _is_last(laid: Compared, first: int, last: int) -> bool:
     one, other = laid.wanted[first - 1], laid.wanted[first]
     if any(token.content and token.start > laid.wanted[last].start for token in laid.words):
         return False
-    if one.name and other.start - one.end <= _BESIDE and not LISTS.kinds.isdisjoint(other.keys):
+    kind = other not in laid.gone and not LISTS.kinds.isdisjoint(other.keys)
+    if kind and one.name and other.start - one.end <= _BESIDE:
         return False  # "of ServiceBinding objects"
     return not (other.low.endswith(_VERBAL) and _between(laid.words, one, other, _AS))
 
@@ -316,7 +321,29 @@ def _excluding_between(words: Sequence[Token], one: Token, two: Token) -> str:
     return between[0] if len(between) == 1 else ""
 
 
-def of_another_case(laid: Compared) -> bool:
+def left_out(laid: Compared) -> bool:
+    """Whether the place says it "only with" or "unless" something, or of another time, with which its sentence begins
+    ("until 2019") or which is to come ("next year"), and the statement has no such word."""
+    lows = {token.low for token in laid.words}
+    limits = ((LISTS.only, "only", LISTS.limiting), (_NEXT, "next", LISTS.coming))
+    for own, first, second in limits:
+        if lows.isdisjoint(own) and any(a.low == first and b.low in second for a, b in pairwise(laid.place)):
+            return True
+    if _excepted(laid, lows) or _of_another_case(laid):
+        return True
+    before: Token | None = None
+    for at, token in enumerate(laid.place):
+        opens = before is None or not _SENTENCES.isdisjoint(laid.gap(before, token))
+        before = token
+        told = token.low in lows or (token.low == "once" and not lows.isdisjoint(_ONCE))
+        if opens and token.low in LISTS.fronted and not told:
+            led = laid.place[at : at + _LEADS]
+            if any(word.content and not laid.own.isdisjoint(word.keys) for word in led):
+                return True
+    return False
+
+
+def _of_another_case(laid: Compared) -> bool:
     """Whether the place says it of a case, and of another one than the statement: of the few words behind its "if" or
     "when" it has but one, and of those behind the place's own the statement lacks one."""
     theirs = [at for at, token in enumerate(laid.place) if token.low in _CASES]
@@ -336,3 +363,15 @@ def _unsaid(laid: Compared, at: int) -> bool:
     """Whether the statement lacks one of the words behind a word of the place."""
     case = [word for word in laid.place[at + 1 : at + 1 + _CASE] if word.content]
     return any(laid.own.isdisjoint((*word.keys, *word.parts)) for word in case)
+
+
+def _excepted(laid: Compared, lows: Collection[str]) -> bool:
+    """Whether the place makes an exception right behind words of the statement: "…, unless it is late"."""
+    if not LISTS.excepted.isdisjoint(lows):
+        return False
+    last: Token | None = None
+    for token in laid.place:
+        if token.low in LISTS.exceptions and last is not None and not laid.own.isdisjoint(last.keys):
+            return _SENTENCES.isdisjoint(laid.text[last.end : token.start])
+        last = token if token.content else last
+    return False

@@ -72,6 +72,11 @@ def why(claim: str, source: str) -> str:
             "left out",
         ),
         ("Deploys on Friday are allowed.", "Deploys on Friday are allowed only with approval.", "left out"),
+        ("Deploys on Friday are allowed.", "Only with approval deploys on Friday are allowed.", "left out"),
+        ("The relay keeps mail.", "The relay keeps, except on Mondays, mail.", "left out"),
+        ("The relay keeps mail of guests.", "The relay keeps mail only in May of guests.", "left out"),
+        ("The relay keeps mail.", "However, until 2019 the relay keeps mail.", "left out"),
+        ("The relay keeps mail.", "Previously, the relay keeps mail.", "left out"),
         (
             "The worker reads its jobs from Kestrel.",
             "Until 2019 the worker read its jobs from Kestrel.",
